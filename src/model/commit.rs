@@ -138,28 +138,42 @@ fn trailer_range(text: &str) -> Range<usize> {
     start..end
 }
 
-/// The keys of the trailers that a forge, or Git for a person, adds to a message.
-const FORGE_KEYS: [&str; 8] = [
-    "Approved-by",
-    "Closes",
-    "Co-authored-by",
-    "Co-committed-by",
-    "Reviewed-by",
-    "Reviewed-on",
-    "See-merge-request",
-    "Signed-off-by",
-];
+/// The keys of the trailers that a forge, or Git for a person, adds to a message in a paragraph of their own.
+const FORGE_KEYS: [&str; 6] =
+    ["Approved-by", "Co-authored-by", "Co-committed-by", "Reviewed-by", "Reviewed-on", "Signed-off-by"];
 
-/// Returns whether a forge adds such a line to the message of a merge, and an author would not write it
-/// instead of a trailer of gitoggle.
+/// Returns whether a forge adds such a line, and an author would not write it instead of a trailer of
+/// gitoggle.
 fn is_of_forge(line: &str) -> bool {
     let (name, _) = line.split_once(':').unwrap_or_default();
-    let is_key = FORGE_KEYS.iter().any(|key| name.trim_end().eq_ignore_ascii_case(key));
-    is_key || line.starts_with("See merge request ") || line.starts_with("Closes ")
+    FORGE_KEYS.iter().any(|key| name.trim_end().eq_ignore_ascii_case(key))
+}
+
+/// Returns whether GitLab adds this line: `See merge request shop/toggles!5`.
+fn names_request(line: &str) -> bool {
+    let reference = line.strip_prefix("See merge request ").and_then(|reference| reference.rsplit_once('!'));
+    reference.is_some_and(|(project, number)| {
+        !project.contains(char::is_whitespace) && number.parse::<u64>().is_ok()
+    })
+}
+
+/// Returns the length without the paragraph of lines that a forge adds, nor the one before it in which
+/// GitLab names the closed issues: `Closes #5 and #7`.
+fn without_paragraph(text: &str) -> Option<usize> {
+    let (before, last) = text.rsplit_once("\n\n")?;
+    let (first, rest) = last.split_once('\n').unwrap_or((last, ""));
+    if !rest.lines().all(is_of_forge) {
+        return None;
+    }
+    let is_of_issues = |line: &str| line.starts_with("Closes ") && !line.contains('\n');
+    match before.trim_end().rsplit_once("\n\n").filter(|(_, line)| is_of_issues(line)) {
+        Some((before, _)) if names_request(first) => Some(before.len()),
+        _ => (names_request(first) || is_of_forge(first)).then_some(before.len()),
+    }
 }
 
 /// Returns the length without what a forge adds at the end: a line of dashes with the trailers of a squashed
-/// branch (GitHub, Gitea), or a last paragraph, such as the address of the request (GitLab).
+/// branch (GitHub, Gitea), or a last paragraph, such as the reference of the request (GitLab).
 fn without_block(text: &str) -> Option<usize> {
     let shorter = |at: usize| text[..at].trim_end().len();
     let at = text.rfind("\n---------\n");
@@ -171,11 +185,7 @@ fn without_block(text: &str) -> Option<usize> {
         };
         rest.peek().is_some() && rest.all(is_trailer)
     });
-    let paragraph = || {
-        let (before, last) = text.rsplit_once("\n\n")?;
-        last.lines().all(is_of_forge).then_some(before.len())
-    };
-    block.or_else(paragraph).map(shorter)
+    block.or_else(|| without_paragraph(text)).map(shorter)
 }
 
 /// Returns the key that the text before a colon is meant to be.
@@ -306,6 +316,14 @@ mod tests {
             "\n\n---------\n\nMore text",
             "\n\n--------\n\nCo-authored-by: A",
             "\n\nSee merge request a!5\nb",
+            "\n\nSee merge request of last week",
+            "\n\nSee merge request shop/toggles!five",
+            "\n\nCloses #5",
+            "\n\nCloses: #5",
+            "\n\nCloses #5\n\nCo-authored-by: B <b@example.com>\n",
+            "\n\nCloses #5\nand more\n\nSee merge request shop/toggles!5\n",
+            "\n\nCloses #4\n\nCloses #5\n\nSee merge request shop/toggles!5\n",
+            "\n\nRelated to #5\n\nSee merge request shop/toggles!5\n",
             "\n\n---------\n",
         ] {
             let commit = commit(&format!("{trailer}{end}"));
@@ -316,6 +334,31 @@ mod tests {
             commit(&format!("Gitoggle-Allow: mass-change{squashed}")).trailers(ALLOW_TRAILER),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn a_trailer_counts_in_the_messages_that_forges_write() {
+        for message in [
+            // GitHub: a squash of several commits, of one that had two authors, and a merge.
+            "Raise all (#7)\n\n* Raise one\n\nGitoggle-Allow: window\n\n---------\n\nCo-authored-by: B <b@example.com>",
+            "Raise all (#7)\n\nGitoggle-Allow: window\n\nCo-authored-by: B <b@example.com>",
+            "Merge pull request #7 from acme/raise\n\nRaise all\n\nGitoggle-Allow: window",
+            // GitLab: its default message of a merge, with and without issues, and a squash.
+            "Merge branch 'raise' into 'main'\n\nRaise all\n\nGitoggle-Allow: window\n\nSee merge request shop/toggles!1",
+            "Merge branch 'raise' into 'main'\n\nRaise all\n\nGitoggle-Allow: window\n\nCloses #1, #2 and web/pages#3\n\n\
+             See merge request a/b/toggles!1",
+            "Raise all\n\nGitoggle-Allow: window\n\nSee merge request shop/toggles!1\nApproved-by: B <b@example.com>",
+            // Gitea: a squash, as recorded, and a merge with a review.
+            "Squashed title\n\nGitoggle-Allow: window\nCo-authored-by: Dev <dev@example.com>\n\
+             Co-committed-by: Dev <dev@example.com>\n",
+            "Merge pull request 'Raise all' (#7) from raise into main\n\nGitoggle-Allow: window\n\n\
+             Reviewed-on: https://git.example.com/acme/toggles/pulls/7\nReviewed-by: B <b@example.com>\n",
+        ] {
+            assert_eq!(commit(message).trailers(ALLOW_TRAILER), ["window"], "{message:?}");
+        }
+        let without =
+            "Merge branch 'raise' into 'main'\n\nRaise all\n\nCloses #1\n\nSee merge request shop/toggles!1";
+        assert_eq!(commit(without).trailers(ALLOW_TRAILER), [""; 0]);
     }
 
     #[test]
