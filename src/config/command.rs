@@ -190,7 +190,7 @@ impl Command {
             Self::Drift => {
                 &[Common, Kind, Repository, Revision, Documents, Selection, State, Requests, Network, Output]
             }
-            Self::Log => &[Common, Kind, Repository, State, Network, Output],
+            Self::Log => &[Common, Kind, Repository, Selection, State, Network, Output],
             Self::Stale => &[Common, Kind, Repository, Revision, Documents, Selection, Output],
             Self::Import => {
                 &[Common, Kind, Repository, Documents, Selection, Import, State, Requests, Network, Output]

@@ -9,7 +9,8 @@ use super::runtime::Waited;
 use crate::document::{LARGEST_DOCUMENT, Layout};
 use crate::git::ObjectReader;
 use crate::model::{
-    Blob, DeploymentEffect, EntryKind, EnvironmentId, Format, HeldRequests, ObjectId, ToggleId, Trees,
+    Blob, DeploymentEffect, EntryKind, EnvironmentId, FoldedId, Format, HeldRequests, ObjectId, Scope,
+    ToggleId, Trees,
 };
 use crate::pass::config::Rules;
 use crate::pass::publish::{PublishJob, order, publish};
@@ -54,7 +55,7 @@ pub(crate) fn record(
         && plan.leaves_nothing();
     let tip = store.view().tip().filter(|_| done);
     let memory = tip.map(|tip| planning::memory(snapshot, tip.commit, rules, now));
-    let failures = Failures { tries: tries(store, plan, published, now) };
+    let failures = Failures { tries: tries(store, plan, published, &rules.policy.scope, now) };
     Ok((memory, failures))
 }
 
@@ -86,15 +87,17 @@ fn without_publish(record: &plan::StateEdit) -> AppliedEdit {
 }
 
 /// What is remembered of the requests that were held or not confirmed.
-fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> HeldRequests {
+fn tries(store: &Store, plan: &Plan, published: &PublishSummary, scope: &Scope, now: i64) -> HeldRequests {
+    let before = &store.view().failures().tries;
+    let elsewhere = before.keys().map(FoldedId::spelled).filter(|id| !scope.contains(id));
     let lines = plan.changes().iter().zip(&published.results);
     let unconfirmed = lines.filter(|(_, result)| !result.is_recorded());
     let unconfirmed = unconfirmed.map(|(change, result)| (&change.id, change.request(), result));
     order::remember(
-        &store.view().failures().tries,
+        before,
         unconfirmed,
         &published.waits,
-        plan.withheld().iter().map(|held| &held.id),
+        plan.withheld().iter().map(|held| &held.id).chain(elsewhere),
         now,
         fastrand::f64(),
     )

@@ -261,3 +261,19 @@ fn a_toggle_without_a_targeting_in_its_environment_is_held() {
     });
     assert!(requests.iter().all(|request| request.starts_with("GET ")), "{requests:?}");
 }
+
+#[test]
+fn a_run_with_another_scope_leaves_what_is_known_of_the_rest() {
+    let service = with_pay_changed("Raise the age");
+    service.edit("pay", by_hand());
+    service.apply().exit(4).any_output();
+    let status = || {
+        let ran = service.connected(service.world.status()).unset("timeout").exit(4);
+        ran.stdout_contains(&["changed on the service since it was last applied"]);
+    };
+    status();
+    service.world.repo.file("shop/test/other.yaml", doc(18)).commit("Add other");
+    let other = service.apply().set("only", "shop/test/*").set("first-pass", "assert");
+    other.set("on-missing", "create").exit_in(&[0, 1]).any_output();
+    status();
+}

@@ -79,6 +79,8 @@ fn every_deployment_is_listed_with_its_subject_and_what_was_done() {
     );
     let glob = text(&world, log(&world).args("shop/test/*"));
     assert_eq!(glob, "<time>  <short>  Adopt all\n  = adopt shop/test/pay");
+    assert_eq!(text(&world, log(&world).set("only", "shop/test/*")), glob);
+    assert_eq!(text(&world, log(&world).set("only", "shop/test/*").args("shop/prod/gone")), one);
     let cut = text(&world, log(&world).args("-n 1"));
     assert_eq!(
         cut,

@@ -24,7 +24,7 @@ use crate::source::CacheMode;
                   nothing, and never contacts the service."
 )]
 pub(crate) struct LogArgs {
-    /// Show only the deployments of this toggle, or of those that this glob matches [everything]
+    /// Show only the deployments of this toggle, or of those that this glob matches [--only]
     #[arg(value_name = "TOGGLE", value_parser = glob)]
     pub(crate) toggle: Option<String>,
     /// Show what each deployment changed
@@ -63,9 +63,12 @@ impl ShownLog {
 
 pub(super) fn run(settings: &Settings, args: &LogArgs) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
-    let globs: Vec<&String> = args.toggle.iter().collect();
+    let scope = match &args.toggle {
+        Some(toggle) => Scope::new(&[toggle]).map_err(Failure::failed)?,
+        None => settings.only.clone(),
+    };
     let query = DeploymentQuery {
-        scope: Scope::new(&globs).map_err(Failure::failed)?,
+        scope,
         before: None,
         limit: match args.limit {
             0 => usize::MAX,
@@ -94,10 +97,10 @@ fn read(
     config: &Config,
 ) -> Result<DeploymentLog, Failure> {
     let mut page = history.page(query)?;
-    if let Some(toggle) = args.toggle.as_deref().filter(|_| page.deployments.is_empty()) {
+    if page.deployments.is_empty() && !query.scope.is_everything() {
         // A glob that matches nothing is more often a typing error (src/cli/README.md, "Never green by
         // accident").
-        return Err(unknown(toggle, &history.applied()?));
+        return Err(unknown(&query.scope.globs().join(" "), &history.applied()?));
     }
     name_subjects(&mut page, &config.source);
     let deployments = page.deployments.iter();

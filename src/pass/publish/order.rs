@@ -132,20 +132,20 @@ impl Inherited {
 }
 
 /// Returns what is remembered after a pass that ended at `now`. `lines` are its changes; the service asked
-/// for `waits`; the plan withheld the toggles `withheld`; `jitter` is a random number in `0.0..=1.0`.
+/// for `waits`; the toggles `left` were withheld, or are not in the scope of the pass; `jitter` is a random number in `0.0..=1.0`.
 pub(crate) fn remember<'a>(
     before: &HeldRequests,
     lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,
     waits: &BTreeMap<ToggleId, Duration>,
-    withheld: impl IntoIterator<Item = &'a ToggleId>,
+    left: impl IntoIterator<Item = &'a ToggleId>,
     now: i64,
     jitter: f64,
 ) -> HeldRequests {
     let pass = 1 + before.values().map(|tried| tried.pass).max().unwrap_or_default();
-    // A withheld request was not sent, so its earlier tries still count.
-    let withheld = withheld.into_iter().map(ToggleId::folded);
+    // Their requests were not sent, so earlier tries still count.
+    let left = left.into_iter().map(ToggleId::folded);
     let mut tries: HeldRequests =
-        withheld.filter_map(|id| before.get(&id).cloned().map(|tried| (id, tried))).collect();
+        left.filter_map(|id| before.get(&id).cloned().map(|tried| (id, tried))).collect();
     for (id, request, result) in lines {
         let earlier = before.get(&id.folded()).filter(|tried| tried.request == request);
         let is_closed = |hold: &&Arc<Hold>| hold.kind == Some(HoldKind::Window);
