@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::routes::{ForgeComment, next_page};
+use super::routes::ForgeComment;
 use super::{ForgeClient, ForgeError};
 use crate::model::{Forge, ReviewedChanges, hex};
 
@@ -190,13 +190,13 @@ impl ForgeClient {
         let mut page = 1;
         for _ in 0..MOST_PAGES {
             let answer = self.call(&self.routes.comments(number, page))?;
-            let Some(entries) = answer.body.as_array() else {
+            let Some(entries) = self.routes.entries(&answer.body) else {
                 return Err(ForgeError::foreign("it did not return a list of comments"));
             };
             let comments = entries.iter().filter_map(|entry| self.routes.read_comment(entry));
             own.extend(comments.filter(|comment| comment.author == user));
-            match next_page(&answer.headers, page) {
-                Some(next) => page = next,
+            match self.routes.next_page(&answer, page) {
+                Some(next) => page = next.number,
                 None => {
                     key.retain(&mut own, |comment| &comment.body);
                     return Ok(own);

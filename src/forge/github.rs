@@ -5,9 +5,10 @@ use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde_json::{Value, json};
 
 use super::CiSystem;
+use super::client::ForgeAnswer;
 use super::routes::{
     ForgeComment, ForgeRequest, ForgeRow, ListedRequest, RequestedPage, Resource, Routes, TokenKind,
-    Variables, commit_id, component, seconds, user_id,
+    Variables, commit_id, component, linked_page, seconds, user_id,
 };
 use crate::transport::Secret;
 
@@ -84,6 +85,11 @@ pub(super) fn repository_path(repository: &str) -> String {
     format!("/repos/{}", parts.join("/"))
 }
 
+/// Returns the list of pull requests in the answer to a query.
+fn listed(answer: &Value) -> &Value {
+    &answer["data"]["repository"]["pullRequests"]
+}
+
 impl Routes for GitHub {
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[("accept", "application/vnd.github+json"), ("x-github-api-version", "2022-11-28")]
@@ -125,7 +131,17 @@ impl Routes for GitHub {
     }
 
     fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
-        answer["data"]["repository"]["pullRequests"]["nodes"].as_array()
+        listed(answer)["nodes"].as_array().or_else(|| answer.as_array())
+    }
+
+    fn next_page(&self, answer: &ForgeAnswer, page: u32) -> Option<RequestedPage> {
+        let info = &listed(&answer.body)["pageInfo"];
+        match (info["hasNextPage"].as_bool(), info["endCursor"].as_str()) {
+            (Some(true), Some(cursor)) => {
+                Some(RequestedPage { number: page + 1, cursor: Some(cursor.to_owned()) })
+            }
+            _ => linked_page(&answer.headers, page),
+        }
     }
 
     fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest> {
@@ -136,11 +152,5 @@ impl Routes for GitHub {
             changed_at: seconds(&entry["updatedAt"]),
             comments: first_comments(&entry["comments"]),
         })
-    }
-
-    fn cursor(&self, answer: &Value) -> Option<String> {
-        let page = &answer["data"]["repository"]["pullRequests"]["pageInfo"];
-        page["hasNextPage"].as_bool().filter(|has_next| *has_next)?;
-        page["endCursor"].as_str().map(str::to_owned)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::comment::{CommentKey, CommentPlan};
 use super::job::{ForgeTarget, branch_name};
-use super::routes::{ListedRequest, RequestedPage, next_page};
+use super::routes::{ListedRequest, RequestedPage};
 use super::{ForgeClient, ForgeError};
 use crate::model::{CommitId, Forge};
 use crate::transport::Network;
@@ -139,16 +139,7 @@ impl ForgeClient {
                 merged.insert(request.number, request);
             }
         }
-        if is_over {
-            return Ok(None);
-        }
-        let number = page.number + 1;
-        let cursor = self.routes.cursor(&answer.body);
-        let linked = next_page(&answer.headers, page.number);
-        Ok(match cursor {
-            Some(_) => Some(RequestedPage { number, cursor }),
-            None => linked.map(|number| RequestedPage { number, cursor: None }),
-        })
+        Ok(if is_over { None } else { self.routes.next_page(&answer, page.number) })
     }
 
     /// Returns what `branch` had after pull request `number` was merged; none if it is not. It was not merged
@@ -170,6 +161,6 @@ impl ForgeClient {
             return Ok(false);
         };
         let answer = self.call(&request)?;
-        Ok(answer.body.as_array().is_some_and(|requests| !requests.is_empty()))
+        Ok(self.routes.entries(&answer.body).is_some_and(|requests| !requests.is_empty()))
     }
 }

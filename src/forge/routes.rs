@@ -11,6 +11,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK};
 use serde_json::{Value, json};
 use url::Url;
 
+use super::client::ForgeAnswer;
 use super::{CiSystem, CommitStatus, CommitVerdict};
 use crate::model::{CommitId, Forge};
 use crate::transport::Secret;
@@ -96,9 +97,9 @@ pub(super) fn commit_id(id: &Value) -> Option<CommitId> {
     id.as_str()?.parse().ok().map(CommitId)
 }
 
-/// Returns the number of the page after `page`, as `X-Next-Page` or `Link` says. The linked URL itself is not
-/// requested, because it could be on another host.
-pub(super) fn next_page(headers: &HeaderMap, page: u32) -> Option<u32> {
+/// Returns the page after `page`, as `X-Next-Page` or `Link` says. The linked URL itself is not requested,
+/// because it could be on another host.
+pub(super) fn linked_page(headers: &HeaderMap, page: u32) -> Option<RequestedPage> {
     let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
     // Empty on the last page.
     let named = headers.get("x-next-page").and_then(text).and_then(|next| next.trim().parse().ok());
@@ -109,7 +110,8 @@ pub(super) fn next_page(headers: &HeaderMap, page: u32) -> Option<u32> {
         let number = pairs.next().and_then(|number| number.parse().ok());
         number.filter(|next| *next > page).unwrap_or(page + 1)
     });
-    named.filter(|next| *next > page).or(linked)
+    let next = named.filter(|next| *next > page).or(linked);
+    next.map(|number| RequestedPage { number, cursor: None })
 }
 
 /// Returns the id of a user, as text: a number, which is negative for Gitea's own users, or a UUID.
@@ -140,6 +142,14 @@ pub(super) trait Routes {
     /// Reads the id of the user of the token.
     fn read_user(&self, answer: &Value) -> Option<String>;
     fn repository(&self) -> &str;
+    /// Returns the entries of a list: of comments, or of pull requests.
+    fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
+        answer.as_array()
+    }
+    /// Returns the page of a list after `page`, which `answer` is.
+    fn next_page(&self, answer: &ForgeAnswer, page: u32) -> Option<RequestedPage> {
+        linked_page(&answer.headers, page)
+    }
     fn request(&self, number: u64) -> ForgeRequest {
         ForgeRequest::get(format!("{}/pulls/{number}", self.repository()))
     }
@@ -178,16 +188,8 @@ pub(super) trait Routes {
     /// The pull requests that were merged into `branch`, those that changed last first. `since` is in seconds
     /// since 1970-01-01 UTC: what did not change after it may be left out.
     fn merged(&self, branch: &str, since: i64, page: &RequestedPage) -> ForgeRequest;
-    /// Returns the entries of an answer to [`Self::merged`].
-    fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
-        answer.as_array()
-    }
     /// Reads one of the entries. `is_merged` is false for one that was closed, or merged into another branch.
     fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest>;
-    /// Returns the cursor of the next page of an answer whose body has it.
-    fn cursor(&self, _answer: &Value) -> Option<String> {
-        None
-    }
     /// The pull requests that are being merged into `branch`, if the forge lists them apart.
     fn merging(&self, _branch: &str) -> Option<ForgeRequest> {
         None
@@ -390,7 +392,8 @@ mod tests {
             (&[("x-next-page", "2")], None),
             (&[], None),
         ] {
-            assert_eq!(next_page(&headers(pairs), 2), next, "{pairs:?}");
+            let found = linked_page(&headers(pairs), 2).map(|page| page.number);
+            assert_eq!(found, next, "{pairs:?}");
         }
     }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::defused;
-use super::markup::{block, code, fitting};
+use super::markup::{block, code, fitting, fold};
 use crate::document::{Diagnostic, render};
 use crate::model::{Color, DeploymentEffect, EnvironmentId, cut, escaped};
 use crate::plan::{Change, DeployedDiff, DriftedToggle, EnvironmentDiff, ToggleDiff, document_text};
@@ -159,8 +159,7 @@ impl EnvironmentDiff {
             }
             let lines = toggle.diff();
             if !lines.is_empty() {
-                let _ =
-                    write!(out, "\n<details><summary>diff</summary>\n\n{}\n</details>\n\n", block(&lines));
+                let _ = write!(out, "\n{}", fold("diff", &(block(&lines) + "\n")));
             }
             out
         });

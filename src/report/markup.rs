@@ -213,10 +213,7 @@ impl Page {
             }
             if !folds.is_empty() {
                 let summary = counted(folds.len(), "diff");
-                out.push_str(&format!(
-                    "<details><summary>{summary}</summary>\n\n{}</details>\n\n",
-                    folds.concat()
-                ));
+                out.push_str(&fold(&summary, &folds.concat()));
             }
         }
         out.extend([self.foot.as_str(), end]);
@@ -227,6 +224,11 @@ impl Page {
         }
         out
     }
+}
+
+/// Returns text that a page shows when its summary, which is HTML, is clicked.
+pub(super) fn fold(summary: &str, text: &str) -> String {
+    format!("<details><summary>{summary}</summary>\n\n{text}</details>\n\n")
 }
 
 /// Returns the lines of a diff as a block of code that they cannot close.
