@@ -28,7 +28,7 @@ pub(super) async fn allow(request: OperatorRequest) -> Result<Response, Response
 }
 
 fn log(released: &Released, caller: SocketAddr) {
-    let Released { allowance, toggles } = released;
+    let Released { allowance, toggles, overwrites: _ } = released;
     let Allowance {
         what,
         environment,
@@ -51,13 +51,17 @@ fn log(released: &Released, caller: SocketAddr) {
 }
 
 fn shown(released: &Released) -> serde_json::Value {
-    let Released { allowance, toggles } = released;
+    let Released { allowance, toggles, overwrites } = released;
     let Allowance { what, environment, revision, by, at, versions } = allowance;
     let named: Vec<_> = toggles.iter().take(MOST_NAMED).collect();
     let mut releases = serde_json::json!({ "count": toggles.len(), "toggles": named });
     if let Some(versions) = versions {
         let named: BTreeMap<_, _> = versions.iter().take(MOST_NAMED).collect();
         releases["versions"] = serde_json::json!(named);
+    }
+    if !overwrites.is_empty() {
+        let named: BTreeMap<_, _> = overwrites.iter().take(MOST_NAMED).collect();
+        releases["overwrites"] = serde_json::json!(named);
     }
     serde_json::json!({
         "what": what,

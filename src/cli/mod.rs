@@ -19,7 +19,7 @@ use args::Invocation;
 use failure::{ExitStatus, Failure};
 use output::{show_failure, unsupported};
 
-use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, settings};
+use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, Settings};
 use crate::git::RepoUrl;
 use crate::model::{DEFAULT_URL, RunFlags};
 use crate::source::worktree::is_bare;
@@ -103,7 +103,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
             return finished(command, output, Err(failure));
         }
     };
-    run_flags(command, flags, settings.listen.as_ref()).install();
+    run_flags(command, flags, Some(&settings)).install();
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(command, settings.log_format, level, settings.color);
     for warning in &warnings {
@@ -194,15 +194,23 @@ const TO_DAEMON: [Command; 4] = [Command::Allow, Command::Suspend, Command::Resu
 
 /// Returns the flags of this invocation that the commands in its messages need, too. A daemon is reached where
 /// it listens.
-fn run_flags(this: Command, flags: &Flags, listen: Option<&SocketAddr>) -> RunFlags {
-    let mut found = RunFlags::default();
-    let given = settings().iter().filter(|setting| !OF_THIS_INVOCATION.contains(&setting.name));
-    for setting in given {
+fn run_flags(this: Command, flags: &Flags, settings: Option<&Settings>) -> RunFlags {
+    let is_daemon = this == Command::Run;
+    let mut found = RunFlags::new(is_daemon);
+    // What several processes share is read wherever a command is run, a daemon's folder only where it is.
+    let has_own_folder = is_daemon && settings.is_some_and(|settings| settings.state_remote.is_some());
+    let is_of_others = |setting: &&SettingInfo| {
+        !OF_THIS_INVOCATION.contains(&setting.name) && !(has_own_folder && setting.name == "state_dir")
+    };
+    for setting in config::settings().iter().filter(is_of_others) {
         let Some(values) = flags.get(setting.name) else {
             continue;
         };
         let is_taken = |command: &&Command| match **command {
-            Command::Import => !NOT_OF_IMPORT.contains(&setting.name),
+            // It is run in a clone, which a daemon's machine does not have.
+            Command::Import => {
+                !NOT_OF_IMPORT.contains(&setting.name) && !(is_daemon && setting.value_name() == Some("FILE"))
+            }
             // They are for a terminal that may be on another machine, so the daemon's files mean nothing
             // there.
             command => !TO_DAEMON.contains(&command) || TO_DAEMON.contains(&this),
@@ -211,14 +219,15 @@ fn run_flags(this: Command, flags: &Flags, listen: Option<&SocketAddr>) -> RunFl
             for value in values {
                 // An import writes into a work tree: into the clone where it is run.
                 let value = match (*command, setting.name) {
-                    (Command::Import, "repo") if !has_work_tree(value) => ".",
+                    (Command::Import, "repo") if is_daemon || !has_work_tree(value) => ".",
                     _ => value,
                 };
                 add_flag(&mut found, *command, setting, value);
             }
         }
     }
-    if let (Command::Run, Some(url)) = (this, listen.and_then(url_of)) {
+    let listen = settings.and_then(|settings| settings.listen.as_ref());
+    if let Some(url) = listen.filter(|_| is_daemon).and_then(url_of) {
         for command in TO_DAEMON {
             found.add(command.as_str(), "--url", Some(&url));
             // Whoever reaches that address can read the file, too. A port that is forwarded leads to the default.

@@ -152,11 +152,11 @@ impl ResultLines {
         }
         text.push('\n');
         if let Some(reason) = result.reason() {
-            let _ = match self.reasons.get(reason) {
+            let _ = match self.reasons.get(&reason) {
                 Some(first) => writeln!(text, "  for the same reason as {first}"),
-                None => writeln!(text, "  {}", escaped(reason)),
+                None => writeln!(text, "  {}", escaped(&reason)),
             };
-            let first = self.reasons.entry(reason.to_owned());
+            let first = self.reasons.entry(reason);
             first.or_insert_with(|| id.clone());
         }
         text
@@ -292,7 +292,7 @@ fn log_result(change: &Change, result: &ChangeResult, answer: Option<PublishAnsw
             tracing::info!(name: "published", %toggle, commit, status, took_ms, "published");
         }
         ChangeResult::Held(hold) => {
-            let (kind, reason) = (hold.kind.map(HoldKind::as_str), &hold.text);
+            let (kind, reason) = (hold.kind.map(HoldKind::as_str), hold.reason());
             match hold.state {
                 ToggleState::Failed => {
                     tracing::warn!(name: "failed", %toggle, reason, status, took_ms, "failed");

@@ -110,7 +110,7 @@ impl DriftState {
         let new = self.facts.iter().filter(|(id, fact)| before.get(*id) != Some(fact));
         let new: Vec<_> = new.collect();
         for (toggle, fact) in new.iter().take(MOST_LOGGED) {
-            tracing::warn!(name: "drifted", %toggle, kind = fact.kind.map(HoldKind::as_str), reason = fact.text, "drifted");
+            tracing::warn!(name: "drifted", %toggle, kind = fact.kind.map(HoldKind::as_str), reason = fact.reason(), "drifted");
         }
         let more = new.len().saturating_sub(MOST_LOGGED);
         if more > 0 {

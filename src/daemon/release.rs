@@ -32,6 +32,8 @@ pub struct Released {
     pub allowance: Allowance,
     /// The toggles that it releases; none for `history`, which releases a revision that is not planned yet.
     pub toggles: Vec<ToggleId>,
+    /// What it publishes over, of the toggles that were changed on the service: a line for each version.
+    pub overwrites: BTreeMap<ToggleId, Vec<String>>,
 }
 
 /// The reason why a decision releases nothing.
@@ -120,6 +122,7 @@ pub(super) fn release(
     };
     Ok(Released {
         toggles: waiting.iter().map(|one| one.toggle.clone()).collect(),
+        overwrites: overwrites(&waiting),
         allowance: Allowance {
             what,
             environment,
@@ -151,6 +154,13 @@ fn versions(waiting: &[&ToggleStatus]) -> BTreeMap<ToggleId, u64> {
     let waiting = waiting.iter();
     let versions = waiting.filter_map(|one| Some((one.toggle.clone(), one.hold.as_ref()?.version?)));
     versions.collect()
+}
+
+/// Returns what else was published on the service.
+fn overwrites(waiting: &[&ToggleStatus]) -> BTreeMap<ToggleId, Vec<String>> {
+    let holds = waiting.iter().filter_map(|one| Some((&one.toggle, one.hold.as_ref()?)));
+    let changed = holds.filter(|(_, hold)| !hold.events.is_empty());
+    changed.map(|(toggle, hold)| (toggle.clone(), hold.events.clone())).collect()
 }
 
 /// Returns whether `given` is `revision` or an abbreviation of it.

@@ -10,8 +10,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use serde::{Deserialize as _, Deserializer};
-
 const PROGRAM: &str = "gitoggle ";
 
 static OF_THIS_RUN: OnceLock<RunFlags> = OnceLock::new();
@@ -19,16 +17,24 @@ static OF_THIS_RUN: OnceLock<RunFlags> = OnceLock::new();
 /// The flags of this run that each command takes, too: each with its words, quoted for a shell. Variables and
 /// the file apply to the other command anyway.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct RunFlags(BTreeMap<&'static str, Vec<(String, String)>>);
+pub(crate) struct RunFlags {
+    of: BTreeMap<&'static str, Vec<(String, String)>>,
+    /// Whether this process is a daemon, whose messages name the orders that it takes.
+    is_daemon: bool,
+}
 
 impl RunFlags {
+    pub(crate) fn new(is_daemon: bool) -> Self {
+        Self { of: BTreeMap::new(), is_daemon }
+    }
+
     /// Adds a flag, such as `--repo`, with its value; a switch has none.
     pub(crate) fn add(&mut self, command: &'static str, flag: &str, value: Option<&str>) {
         let words = match value {
             Some(value) => format!("{flag} {}", shell_word(value)),
             None => flag.to_owned(),
         };
-        self.0.entry(command).or_default().push((flag.to_owned(), words));
+        self.of.entry(command).or_default().push((flag.to_owned(), words));
     }
 
     /// Makes these the flags of the process. Only the first call has an effect.
@@ -44,7 +50,7 @@ impl RunFlags {
         let (command, rest) = line.split_at(end);
         let name = command.split_whitespace().nth(1).unwrap_or_default();
         let own: Vec<&str> = command.split_whitespace().filter_map(|word| word.split('=').next()).collect();
-        let flags = self.0.get(name).into_iter().flatten();
+        let flags = self.of.get(name).into_iter().flatten();
         let missing = flags.filter(|(flag, _)| !own.contains(&flag.as_str()));
         let missing: String = missing.map(|(_, words)| format!(" {words}")).collect();
         format!("{command}{missing}{rest}")
@@ -52,7 +58,7 @@ impl RunFlags {
 
     /// Completes each command between backticks in `text`.
     fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.0.is_empty() || !text.contains(PROGRAM) {
+        if self.of.is_empty() || !text.contains(PROGRAM) {
             return Cow::Borrowed(text);
         }
         let parts = text.split('`').enumerate().map(|(at, part)| match part.starts_with(PROGRAM) {
@@ -73,9 +79,9 @@ pub(crate) fn hinted(text: &str) -> Cow<'_, str> {
     OF_THIS_RUN.get().map_or(Cow::Borrowed(text), |flags| flags.text(text))
 }
 
-/// Deserializes a message that another run may have recorded.
-pub(super) fn recorded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    String::deserialize(deserializer).map(|text| hinted(&text).into_owned())
+/// Returns whether whoever reads the messages of this process reads those of a daemon.
+pub(crate) fn is_daemon() -> bool {
+    OF_THIS_RUN.get().is_some_and(|flags| flags.is_daemon)
 }
 
 /// Quotes `text` for a POSIX shell if that is necessary.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::hint::hinted;
+use super::hint::{hinted, is_daemon};
 use super::{FoldedId, Override, RequestDigest, escaped};
 
 super::words! {
@@ -83,9 +83,13 @@ pub struct Hold {
     /// yet.
     pub kind: Option<HoldKind>,
     pub state: ToggleState,
-    /// The reason in one line, with the ways out.
-    #[serde(rename = "reason", deserialize_with = "super::hint::recorded")]
-    pub text: String,
+    /// What is the case, in one line, and what to do about it. Its commands lack the flags of a run, because
+    /// another one may show it: [`reason`](Self::reason) is what people read.
+    #[serde(rename = "reason")]
+    pub(crate) fact: String,
+    /// How to have the change published nevertheless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) advice: Option<Advice>,
     /// The decisions of operators that release the change.
     #[serde(default)]
     pub releases: Vec<Override>,
@@ -93,6 +97,9 @@ pub struct Hold {
     /// toggle; none if such a permission has no effect.
     #[serde(default, rename = "live_version")]
     pub version: Option<u64>,
+    /// What else was published on the service, oldest first: a line for each version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) events: Vec<String>,
     /// The time at which a change window opens, in seconds since 1970-01-01 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<i64>,
@@ -100,33 +107,45 @@ pub struct Hold {
 
 impl Hold {
     /// Creates a hold with what the kind of reason entails.
-    pub(crate) fn new(kind: HoldKind, text: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: HoldKind, fact: impl Into<String>) -> Self {
         let HoldRule { state, releases, .. } = kind.rule();
-        Self {
-            kind: Some(kind),
-            state,
-            text: hinted(&text.into()).into_owned(),
-            releases: releases.to_vec(),
-            version: None,
-            opens: None,
-        }
+        Self { kind: Some(kind), releases: releases.to_vec(), ..Self::undecided(state, fact) }
     }
 
     /// Creates a hold because of what the service has: `version`.
-    pub(crate) fn over(kind: HoldKind, version: u64, text: impl Into<String>) -> Self {
-        Self { version: Some(version), ..Self::new(kind, text) }
+    pub(crate) fn over(kind: HoldKind, version: u64, fact: impl Into<String>) -> Self {
+        Self { version: Some(version), ..Self::new(kind, fact) }
     }
 
     /// Creates the reason for a state that nothing was decided about.
-    pub(crate) fn undecided(state: ToggleState, text: impl Into<String>) -> Self {
-        let text = hinted(&text.into()).into_owned();
-        Self { kind: None, state, text, releases: Vec::new(), version: None, opens: None }
+    pub(crate) fn undecided(state: ToggleState, fact: impl Into<String>) -> Self {
+        let fact = fact.into();
+        let (releases, events) = (Vec::new(), Vec::new());
+        Self { kind: None, state, fact, advice: None, releases, version: None, events, opens: None }
+    }
+
+    /// Adds how to have the change published nevertheless.
+    pub(crate) fn advised(self, advice: Advice) -> Self {
+        Self { advice: Some(advice), ..self }
+    }
+
+    /// Returns the reason in one line, with the ways out that its readers have, each command with the flags of
+    /// this run.
+    pub fn reason(&self) -> String {
+        self.reason_for(is_daemon())
+    }
+
+    fn reason_for(&self, is_daemon: bool) -> String {
+        let advice = self.advice.as_ref().and_then(|advice| advice.sentence(is_daemon));
+        let reasons: Vec<&str> =
+            [Some(self.fact.as_str()), advice.as_deref()].into_iter().flatten().collect();
+        hinted(&reasons.join("; ")).into_owned()
     }
 
     /// Returns the hold of the same request in a later pass, which does not send it.
     pub(crate) fn later(&self) -> Self {
         let before = self.rule().map_or("", |rule| rule.later);
-        Self { text: format!("{before}{}", escaped(&self.text)), ..self.clone() }
+        Self { fact: format!("{before}{}", escaped(&self.fact)), ..self.clone() }
     }
 
     /// Returns whether it is about the live state of the toggle.
@@ -157,6 +176,46 @@ impl Hold {
 
     fn rule(&self) -> Option<HoldRule> {
         self.kind.map(HoldKind::rule)
+    }
+}
+
+/// How to have a held change published, by what each way needs. It is kept as data, because the run that shows
+/// it may not be the one that held the change: the folder of a daemon's state is locked, and on another machine
+/// it does not exist, so readers of a daemon are sent to the daemon.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Advice {
+    /// What for, such as `to publish over it`.
+    pub(crate) aim: String,
+    /// A run of `apply`, or a flag of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by_command: Option<String>,
+    /// A commit, if trailers count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by_trailer: Option<String>,
+    /// An order to a running daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by_order: Option<String>,
+    /// What else to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Advice {
+    /// Returns the ways out of those who read it; none if they have none.
+    fn sentence(&self, is_daemon: bool) -> Option<String> {
+        let by_order = match is_daemon {
+            true => self.by_order.clone(),
+            false => self.by_order.as_ref().map(|order| format!("{order} for a running daemon")),
+        };
+        let by_command = self.by_command.clone().filter(|_| !is_daemon);
+        let ways: Vec<String> =
+            [by_command, self.by_trailer.clone(), by_order].into_iter().flatten().collect();
+        let ways = ways.split_last().map(|(last, others)| match others {
+            [] => format!("{}, {last}", self.aim),
+            others => format!("{}, {}, or {last}", self.aim, others.join(", ")),
+        });
+        let parts: Vec<String> = ways.into_iter().chain(self.remarks.iter().cloned()).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
@@ -328,4 +387,44 @@ pub struct Alone {
     pub failures: u32,
     /// The time of the next try, in seconds since 1970-01-01 UTC.
     pub retry_at: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ways_out_are_those_of_the_readers() {
+        let whole = Advice {
+            aim: "to publish it".into(),
+            by_command: Some("pass `--force`".into()),
+            by_trailer: Some("put a trailer on it".into()),
+            by_order: Some("run `gitoggle allow window a/b`".into()),
+            remarks: vec!["a trailer does not count".into()],
+        };
+        let trailer_only = Advice { by_command: None, by_order: None, remarks: Vec::new(), ..whole.clone() };
+        let command_only = Advice { by_trailer: None, by_order: None, remarks: Vec::new(), ..whole.clone() };
+        let remark_only = Advice { by_trailer: None, by_order: None, by_command: None, ..whole.clone() };
+        for (advice, of_a_command, of_a_daemon) in [
+            (
+                whole,
+                "held; to publish it, pass `--force`, put a trailer on it, or run `gitoggle allow window a/b` for a running \
+                 daemon; a trailer does not count",
+                "held; to publish it, put a trailer on it, or run `gitoggle allow window a/b`; a trailer does not count",
+            ),
+            (
+                trailer_only,
+                "held; to publish it, put a trailer on it",
+                "held; to publish it, put a trailer on it",
+            ),
+            (command_only, "held; to publish it, pass `--force`", "held"),
+            (remark_only, "held; a trailer does not count", "held; a trailer does not count"),
+        ] {
+            let hold = Hold::new(HoldKind::Window, "held").advised(advice);
+            let kept = serde_json::to_string(&hold).unwrap();
+            assert_eq!(serde_json::from_str::<Hold>(&kept).unwrap(), hold);
+            assert_eq!(hold.reason_for(false), of_a_command);
+            assert_eq!(hold.reason_for(true), of_a_daemon);
+        }
+    }
 }

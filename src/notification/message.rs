@@ -243,11 +243,7 @@ impl SentNotifications {
             (Some(problem), None) => problem.end(),
             (None, None) => return None,
         };
-        Some(ToggleChange {
-            toggle: now.toggle.clone(),
-            change,
-            reason: after.and(now.reason().map(str::to_owned)),
-        })
+        Some(ToggleChange { toggle: now.toggle.clone(), change, reason: after.and(now.reason()) })
     }
 
     /// Returns the changes of toggles that no longer have a file or a record.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::document::{self, LARGEST_DOCUMENT, PathKind, layout};
 use crate::git::ObjectReader;
 use crate::model::{
-    Action, Blob, EntryKind, EnvironmentId, HeldRequests, Hold, Live, ObjectId, Scope, Sent, Suspensions,
-    ToggleId, Tree, Trees, Unlisted, escaped,
+    Action, Advice, Blob, EntryKind, EnvironmentId, HeldRequests, Hold, Live, ObjectId, Scope, Sent,
+    Suspensions, ToggleId, Tree, Trees, Unlisted, escaped,
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
@@ -539,15 +539,13 @@ fn emptied(
 }
 
 fn emptied_hold(environment: &EnvironmentId, policy: &Policy) -> Hold {
-    let by_trailer = match policy.allows_trailers {
-        true => format!(", or put the trailer `Gitoggle-Allow: mass-change {environment}` on a commit"),
-        false => String::new(),
+    let by_trailer = format!("put the trailer `Gitoggle-Allow: mass-change {environment}` on a commit");
+    let advice = Advice {
+        by_trailer: policy.allows_trailers.then_some(by_trailer),
+        remarks: vec!["`--on-remove` (`disable` or `forget`) decides about its toggles".to_owned()],
+        ..plan::hold::mass_change(environment, false)
     };
-    plan::hold::environment(&format!(
-        "every document in this environment was removed; if this is intended, pass `--allow-mass-change`, or run \
-         `gitoggle allow mass-change {environment}` for a running daemon{by_trailer}; `--on-remove` (`disable` or `forget`) \
-         decides about its toggles"
-    ))
+    plan::hold::environment("every document in this environment was removed").advised(advice)
 }
 
 /// Returns the toggles without an applied document that asserted first passes were to create.

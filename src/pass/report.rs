@@ -70,8 +70,8 @@ impl ChangeResult {
         }
     }
 
-    pub(crate) fn reason(&self) -> Option<&str> {
-        self.hold().map(|hold| hold.text.as_str())
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.hold().map(|hold| hold.reason())
     }
 
     fn is_in(&self, state: ToggleState) -> bool {

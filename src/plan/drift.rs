@@ -173,13 +173,13 @@ impl DriftReport {
     /// Returns the facts on toggles that differ from what was applied, by toggle.
     pub fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, Hold> {
         let drifted = self.drifted.iter().map(|drifted| {
-            let fact = hold::drift(&drifted.live, format!("{drifted}: {}", drifted.live.ways_out()));
+            let fact = hold::drift(&drifted.live, drifted.to_string());
             (drifted.applied.id.clone(), fact)
         });
         let missing = self.missing.iter().filter(|missing| missing.applied.is_some());
         let missing = missing.map(|missing| {
             let may_create = missing.is_gone() && on_missing == OnMissing::Create;
-            (missing.id.clone(), hold::gone(missing.advice(), may_create))
+            (missing.id.clone(), hold::gone(missing, may_create))
         });
         let archived = self.archived().map(|id| (id.clone(), hold::archived(Action::Update)));
         drifted.chain(missing).chain(archived).collect()
@@ -212,18 +212,12 @@ impl DriftedToggle {
     /// Returns one or two lines for each change on the service since the document was applied. The first is
     /// about the only or the last one.
     pub(crate) fn events(&self) -> (String, Vec<String>) {
-        let comment =
-            |event: &LiveVersion| event.shown_comment().map(|text| format!("comment: {}", escaped(text)));
         match self.live.events.as_slice() {
             [] => (self.live.author(), Vec::new()),
-            [one] => (self.live.author(), comment(one).into_iter().collect()),
+            [one] => (self.live.author(), one.comment_line().into_iter().collect()),
             several => {
-                let line = |event: &LiveVersion| match comment(event) {
-                    None => event.author(),
-                    Some(comment) => format!("{}, {comment}", event.author()),
-                };
                 let head = format!("{} changes, the last {}", several.len(), self.live.author());
-                (head, several.iter().map(line).collect())
+                (head, self.live.event_lines())
             }
         }
     }
@@ -240,20 +234,6 @@ impl MissingToggle {
     /// Returns whether the toggle was applied and the service does not have it anymore.
     pub fn is_gone(&self) -> bool {
         self.applied.is_some() && self.lack == Lack::Toggle
-    }
-
-    /// Returns what the service lacks of an applied toggle, and what to do.
-    fn advice(&self) -> String {
-        match self.lack {
-            Lack::Targeting => {
-                "the toggle exists on the service, but has no targeting in this environment: restore that there".to_owned()
-            }
-            Lack::Toggle => format!(
-                "the service does not have the toggle anymore: create it there, have it created from its document with \
-                 `gitoggle apply --overwrite-drift --on-missing create --only {}`, or remove its document",
-                self.id
-            ),
-        }
     }
 }
 

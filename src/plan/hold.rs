@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use super::decide::PassOrder;
 use super::policy::FirstPassChoice;
-use super::{Before, Change, FirstPass, Overrides, Plan, Policy};
+use super::{Before, Change, FirstPass, Lack, MissingToggle, Overrides, Plan, Policy};
 use crate::model::{
-    Action, EnvironmentId, FIRST_PASS_TRAILER, HeldRequest, HeldRequests, Hold, HoldKind, LiveToggle,
+    Action, Advice, EnvironmentId, FIRST_PASS_TRAILER, HeldRequest, HeldRequests, Hold, HoldKind, LiveToggle,
     Override, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, UnlistedChange, escaped,
 };
 
@@ -141,16 +141,16 @@ pub(crate) fn window(change: &Change, policy: &Policy, overrides: &Overrides, no
         Some(there) => format!("opens {there}"),
         None => "no window opens again".to_owned(),
     };
-    let by_trailer = match policy.allows_trailers {
-        true => "put the trailer `Gitoggle-Allow: window` on the commit, ",
-        false => "",
+    let fact = format!("outside the change windows ({}): {opens}", closed.by);
+    let advice = Advice {
+        aim: "to publish it before".to_owned(),
+        by_command: Some("pass `--ignore-windows`".to_owned()),
+        by_trailer: (policy.allows_trailers)
+            .then(|| "put the trailer `Gitoggle-Allow: window` on the commit".to_owned()),
+        by_order: Some(format!("run `gitoggle allow window {environment}`")),
+        ..Advice::default()
     };
-    let text = format!(
-        "outside the change windows ({}): {opens}; to publish it before, pass `--ignore-windows`, {by_trailer}or run `gitoggle \
-         allow window {environment}` for a running daemon",
-        closed.by
-    );
-    let hold = Hold { opens: closed.opens, ..Hold::new(HoldKind::Window, text) };
+    let hold = Hold { opens: closed.opens, ..Hold::new(HoldKind::Window, fact).advised(advice) };
     let commit = std::iter::once(&change.attribution);
     Some(overrides.explained(hold, commit, &environment, policy.allows_trailers))
 }
@@ -284,26 +284,25 @@ pub(super) fn first_pass(
     } else {
         String::new()
     };
-    // Another one would not end a dispute.
-    let by_trailer = match policy.allows_trailers && !is_disputed {
-        true => format!(
-            "put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit that adds or changes a document of it, or "
-        ),
-        false => String::new(),
-    };
     let (kind, fact) = match why {
         Unapplied::Lost => (HoldKind::StateLost, STATE_LOST),
         Unapplied::New => (HoldKind::FirstPass, "nothing is applied here yet"),
     };
     let restore = if why == Unapplied::Lost { "restore it; without it, " } else { "" };
-    let advice = first_pass_advice(why, policy);
-    let hold = Hold::new(
-        kind,
-        format!(
-            "{fact}{dispute}: {restore}{advice}; to decide for this environment only, {by_trailer}run `gitoggle allow \
-             first-pass-assert {environment}` or `first-pass-adopt` for a running daemon"
-        ),
-    );
+    let fact = format!("{fact}{dispute}: {restore}{}", first_pass_advice(why, policy));
+    let hold = Hold::new(kind, fact).advised(Advice {
+        aim: "to decide for this environment only".to_owned(),
+        // Another one would not end a dispute.
+        by_trailer: (policy.allows_trailers && !is_disputed).then(|| {
+            format!(
+                "put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit that adds or changes a document of it"
+            )
+        }),
+        by_order: Some(format!(
+            "run `gitoggle allow first-pass-assert {environment}` or `first-pass-adopt`"
+        )),
+        ..Advice::default()
+    });
     match (why, policy.reads_live()) {
         // What comes first is what the page offers first.
         (Unapplied::Lost, false) => {
@@ -329,22 +328,23 @@ pub(super) fn not_reviewed(change: &UnlistedChange) -> Hold {
 
 /// The environment exceeds a limit, as `excess` says.
 pub(super) fn rail(environment: &EnvironmentId, allows_trailers: bool, excess: &str) -> Hold {
-    let by_trailer = match allows_trailers {
-        true => {
+    Hold::new(HoldKind::Rail, excess).advised(mass_change(environment, allows_trailers))
+}
+
+/// Returns how to publish what is too much for one pass.
+pub(crate) fn mass_change(environment: &EnvironmentId, allows_trailers: bool) -> Advice {
+    Advice {
+        aim: "if this is intended".to_owned(),
+        by_command: Some("pass `--allow-mass-change`".to_owned()),
+        by_trailer: allows_trailers.then(|| {
             format!(
                 "put the trailer `Gitoggle-Allow: mass-change` on the commit, or `Gitoggle-Allow: mass-change {environment}` on a \
-                 later one, "
+                 later one"
             )
-        }
-        false => String::new(),
-    };
-    Hold::new(
-        HoldKind::Rail,
-        format!(
-            "{excess}; if this is intended, pass `--allow-mass-change`, {by_trailer}or run `gitoggle allow mass-change \
-             {environment}` for a running daemon"
-        ),
-    )
+        }),
+        by_order: Some(format!("run `gitoggle allow mass-change {environment}`")),
+        ..Advice::default()
+    }
 }
 
 /// The environment needs approvals, and a publish would bypass them.
@@ -390,51 +390,56 @@ pub(super) fn changed_again(made: &LiveToggle, allowed: u64) -> Hold {
             format!("changed on the service again, after version {allowed} was allowed to be overwritten")
         }
     };
-    Hold::over(
-        HoldKind::Drifted,
-        made.version,
-        format!("{what} ({made}): {}; to publish over it, allow that again", made.keep()),
-    )
+    let fact = format!("{what} ({made}): {}; to publish over it, allow that again", made.keep());
+    made_on_service(HoldKind::Drifted, made, fact)
 }
 
 /// Nothing is applied, and the service has other targeting than the document.
 pub(super) fn differs_from_live(made: &LiveToggle, policy: &Policy) -> Hold {
-    let text = over(made, "the service has other targeting", policy);
-    Hold::over(HoldKind::DiffersFromLive, made.version, text)
+    over(HoldKind::DiffersFromLive, made, "the service has other targeting", policy)
 }
 
 /// The service has other targeting than was last applied.
 pub(super) fn drifted(made: &LiveToggle, policy: &Policy) -> Hold {
-    let text = over(made, "changed on the service since it was last applied", policy);
-    Hold::over(HoldKind::Drifted, made.version, text)
+    over(HoldKind::Drifted, made, "changed on the service since it was last applied", policy)
 }
 
 /// The service has other targeting than the document that a first pass is to adopt.
 pub(super) fn not_adopted(made: &LiveToggle) -> Hold {
-    Hold::over(
-        HoldKind::DiffersFromLive,
-        made.version,
-        format!(
-            "not adopted, because the service has other targeting ({made}): {}; to publish the document instead, use \
-             `gitoggle apply --overwrite-drift --only {}` once something is adopted here, or `--first-pass assert` before",
-            made.keep(),
+    let fact = format!("not adopted, because the service has other targeting ({made}): {}", made.keep());
+    made_on_service(HoldKind::DiffersFromLive, made, fact).advised(Advice {
+        aim: "to publish the document instead".to_owned(),
+        by_command: Some(format!(
+            "use `gitoggle apply --overwrite-drift --only {}` once something is adopted here, or `--first-pass assert` before",
             made.id
-        ),
-    )
+        )),
+        by_order: Some(format!("`gitoggle allow overwrite-drift {}`", made.id)),
+        ..Advice::default()
+    })
 }
 
-/// Returns why a change on the service holds a change, with the ways out.
-fn over(made: &LiveToggle, why: &str, policy: &Policy) -> String {
-    let by_trailer = match policy.allows_trailers {
-        true => "the trailer `Gitoggle-Allow: overwrite-drift` on the commit, ",
-        false => "",
-    };
-    format!(
-        "{why} ({made}): {}; to publish over it, `gitoggle apply --overwrite-drift --only {id}`, {by_trailer}or `gitoggle \
-         allow overwrite-drift {id}` for a running daemon",
-        made.keep(),
-        id = made.id
-    )
+/// A change on the service holds a change.
+fn over(kind: HoldKind, made: &LiveToggle, why: &str, policy: &Policy) -> Hold {
+    let by_trailer = "the trailer `Gitoggle-Allow: overwrite-drift` on the commit";
+    made_on_service(kind, made, format!("{why} ({made}): {}", made.keep())).advised(Advice {
+        by_trailer: policy.allows_trailers.then(|| by_trailer.to_owned()),
+        ..overwrite(&made.id, "to publish over it")
+    })
+}
+
+/// Something else was published on the service.
+fn made_on_service(kind: HoldKind, made: &LiveToggle, fact: String) -> Hold {
+    Hold { events: made.event_lines(), ..Hold::over(kind, made.version, fact) }
+}
+
+/// Returns how to publish a document over what the service has.
+fn overwrite(id: &ToggleId, aim: &str) -> Advice {
+    Advice {
+        aim: aim.to_owned(),
+        by_command: Some(format!("`gitoggle apply --overwrite-drift --only {id}`")),
+        by_order: Some(format!("`gitoggle allow overwrite-drift {id}`")),
+        ..Advice::default()
+    }
 }
 
 /// The service has no such toggle, and this was asked for.
@@ -515,18 +520,39 @@ pub(super) fn untargeted() -> Hold {
 }
 
 /// The fact that an applied toggle differs on the service, although no change to it is due.
-pub(super) fn drift(made: &LiveToggle, text: String) -> Hold {
-    Hold::over(HoldKind::Drifted, made.version, text)
+pub(super) fn drift(made: &LiveToggle, fact: String) -> Hold {
+    made_on_service(HoldKind::Drifted, made, format!("{fact}: {}", made.keep()))
+        .advised(overwrite(&made.id, "to undo it"))
 }
 
-/// The fact that the service does not have an applied toggle. `may_create`: a publish over drift creates it
-/// again.
-pub(super) fn gone(text: String, may_create: bool) -> Hold {
+/// The fact that the service does not have an applied toggle, or not its targeting. `may_create`: a publish
+/// over drift creates it again.
+pub(super) fn gone(missing: &MissingToggle, may_create: bool) -> Hold {
+    let id = &missing.id;
+    let hold = match missing.lack {
+        Lack::Targeting => Hold::new(
+            HoldKind::Missing,
+            "the toggle exists on the service, but has no targeting in this environment: restore that there",
+        ),
+        Lack::Toggle => Hold::new(
+            HoldKind::Missing,
+            "the service does not have the toggle anymore: create it there, or remove its document",
+        )
+        .advised(Advice {
+            aim: "to have it created from its document".to_owned(),
+            by_command: Some(format!("`gitoggle apply --overwrite-drift --on-missing create --only {id}`")),
+            by_order: Some(match may_create {
+                true => format!("`gitoggle allow overwrite-drift {id}`"),
+                false => "set `--on-missing create`".to_owned(),
+            }),
+            ..Advice::default()
+        }),
+    };
     Hold {
         state: ToggleState::Drifted,
         releases: may_create.then_some(Override::OverwriteDrift).into_iter().collect(),
         // The version of a toggle that the service does not have.
         version: may_create.then_some(0),
-        ..Hold::new(HoldKind::Missing, text)
+        ..hold
     }
 }

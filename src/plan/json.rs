@@ -50,7 +50,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
             held_environments: plan
                 .environment_holds()
                 .iter()
-                .map(|(environment, hold)| (environment, hold.text.as_str()))
+                .map(|(environment, hold)| (environment, hold.reason()))
                 .collect(),
         },
         changes: Each::all(plan.changes(), users, Change::of),
@@ -119,7 +119,7 @@ struct Summary<'a> {
     failed: usize,
     records: usize,
     guessed: usize,
-    held_environments: BTreeMap<&'a EnvironmentId, &'a str>,
+    held_environments: BTreeMap<&'a EnvironmentId, String>,
 }
 
 /// A part of a list whose items are created during serialization.
@@ -227,7 +227,7 @@ struct WithheldJson<'a> {
     toggle: &'a ToggleId,
     state: &'static str,
     kind: &'static str,
-    reason: &'a str,
+    reason: String,
     change: Option<Change<'a>>,
 }
 
@@ -238,7 +238,7 @@ impl<'a> WithheldJson<'a> {
             toggle: id,
             state: hold.state.as_str(),
             kind: hold.kind.map_or("", HoldKind::as_str),
-            reason: &hold.text,
+            reason: hold.reason(),
             change: change.as_deref().map(|change| Change::of(change, users)),
         }
     }

@@ -41,6 +41,14 @@ impl LiveToggle {
         }
     }
 
+    /// Returns a line for each event since it was applied; for the newest version, if they were not read.
+    pub(super) fn event_lines(&self) -> Vec<String> {
+        match self.events.as_slice() {
+            [] => vec![self.author()],
+            events => events.iter().map(LiveVersion::line).collect(),
+        }
+    }
+
     /// Returns how to keep it, as a request.
     pub(super) fn keep(&self) -> String {
         let toggle = &self.id;
@@ -50,21 +58,24 @@ impl LiveToggle {
             LiveContent::Inexpressible(_) => format!("to keep that, correct it there, then {import}"),
         }
     }
-
-    /// Returns how to keep it and how to undo it.
-    pub(super) fn ways_out(&self) -> String {
-        let (keep, toggle) = (self.keep(), &self.id);
-        format!(
-            "{keep}; to undo it, `gitoggle apply --overwrite-drift --only {toggle}`, or `gitoggle allow overwrite-drift \
-             {toggle}` for a running daemon"
-        )
-    }
 }
 
 impl LiveVersion {
     /// Returns the version, who made it, and when.
     pub(crate) fn author(&self) -> String {
         author(self.version, self.created_by.as_deref(), self.created_at)
+    }
+
+    /// Returns its comment with the word for it, unless it is blank.
+    pub(super) fn comment_line(&self) -> Option<String> {
+        self.shown_comment().map(|comment| format!("comment: {}", escaped(comment)))
+    }
+
+    fn line(&self) -> String {
+        match self.comment_line() {
+            None => self.author(),
+            Some(comment) => format!("{}, {comment}", self.author()),
+        }
     }
 
     fn sentence(&self) -> String {

@@ -431,8 +431,8 @@ impl Overrides {
             );
         }
         why.extend(self.idle_trailers.union(&own.idle_trailers).cloned());
-        for why in why.iter().take(MOST) {
-            hold.text = format!("{}; {why}", hold.text);
+        if !why.is_empty() {
+            hold.advice.get_or_insert_default().remarks.extend(why.into_iter().take(MOST));
         }
         hold
     }

@@ -231,7 +231,7 @@ mod tests {
             }
         }
         assert_eq!(all.wait(&changes[0], |_| true), None);
-        all.wait(&changes[0], |_| false).map(|hold| hold.text)
+        all.wait(&changes[0], |_| false).map(|hold| hold.reason())
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::difference::{difference, paint};
-use super::markup::{block, code, fitting};
+use super::markup::{block, code, fitting, fold};
 use super::{Note, defused};
 use crate::model::{Action, Color, ToggleId, counted, cut, escaped, rfc3339};
 use crate::plan::{DriftReport, DriftedToggle, hold};
@@ -100,7 +100,7 @@ fn others(report: &DriftReport) -> impl Iterator<Item = Note<'_>> {
         (&draft.id, text)
     });
     let archived = report.archived.iter();
-    let archived = archived.map(|id| (id, hold::archived(Action::Update).text));
+    let archived = archived.map(|id| (id, hold::archived(Action::Update).reason()));
     let undocumented = report.undocumented.iter();
     let undocumented = undocumented.map(|id| (id, "on the service without a document".to_owned()));
     let missing = grouped("missing", missing).chain(grouped("not compared", unread));
@@ -176,11 +176,8 @@ pub(super) fn rows(report: &DriftReport) -> Vec<String> {
         };
         let documented = if drifted.is_documented { format!("\n\n{DOCUMENTED}") } else { String::new() };
         let lines = [drifted.sentences(), drifted.diff()].concat();
-        format!(
-            "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{events}{documented}\n\n{}\n</details>\n\n",
-            code(&author),
-            block(&lines)
-        )
+        let text = format!("{}{events}{documented}\n\n{}\n", code(&author), block(&lines));
+        fold(&format!("<b>drifted</b> <code>{id}</code>"), &text)
     }));
     parts
 }

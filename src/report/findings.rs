@@ -336,7 +336,7 @@ pub(crate) fn junit_results<'a>(
         add(change.id.environment().to_string(), &name, problem);
     }
     for (environment, hold) in plan.environment_holds() {
-        let problem = JunitProblem::new(holds.other, &hold.text);
+        let problem = JunitProblem::new(holds.other, &hold.reason());
         add(environment.to_string(), "environment", Some(problem));
     }
     let documents = suite_of_documents(&[], plan.findings());
@@ -351,7 +351,7 @@ pub(crate) fn junit_results<'a>(
             _ => JunitKind::Skipped,
         };
         let name = format!("{} ({})", id.toggle(), hold.state.as_str());
-        add(id.environment().to_string(), &name, Some(JunitProblem::new(kind, &hold.text)));
+        add(id.environment().to_string(), &name, Some(JunitProblem::new(kind, &hold.reason())));
     }
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });
     let documents = Some(documents).filter(|suite| !suite.cases.is_empty());

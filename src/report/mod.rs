@@ -92,11 +92,11 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
     type Toggles<'a> = Vec<(&'a ToggleId, Option<&'a Change>)>;
     let mut notes: BTreeMap<(EnvironmentId, &'static str, String), Toggles<'_>> = BTreeMap::new();
     for (environment, hold) in plan.environment_holds() {
-        let key = (environment.clone(), ToggleState::Held.as_str(), hold.text.clone());
+        let key = (environment.clone(), ToggleState::Held.as_str(), hold.reason());
         notes.entry(key).or_default();
     }
     for WithheldToggle { id, hold, change } in plan.withheld() {
-        let key = (id.environment(), hold.state.as_str(), hold.text.clone());
+        let key = (id.environment(), hold.state.as_str(), hold.reason());
         notes.entry(key).or_default().push((id, change.as_deref()));
     }
     for orphan in plan.orphans() {

@@ -114,9 +114,9 @@ impl Error {
         // No wildcard arm, so that each new error needs a decision.
         Some(match self {
             Self::BrokenJournal { path, .. } => format!(
-                "the journal has the requests that are not recorded yet; move the state folder `{}` away, and run `gitoggle apply` \
-                 with `--first-pass adopt` for `--service-kind featureprobe`, which compares, otherwise with `--first-pass \
-                 assert`, which sends every toggle again",
+                "the journal has the requests that are not recorded yet; move the state folder `{}` away: the next run \
+                 is then a first pass, with `--first-pass adopt` for `--service-kind featureprobe`, which compares, otherwise with \
+                 `--first-pass assert`, which sends every toggle again",
                 path.parent().unwrap_or(path).display()
             ),
             Self::BrokenRepository { path, .. } => format!(

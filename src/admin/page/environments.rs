@@ -164,7 +164,7 @@ fn render_group(view: &View<'_>, group: &WithheldGroup, budget: &Cell<usize>) ->
     let members = members(view.status, group);
     let first = members.first().copied();
     let reason = first.and_then(|first| first.reason());
-    let common = reason.filter(|reason| members.iter().all(|one| one.reason() == Some(reason)));
+    let common = reason.filter(|reason| members.iter().all(|one| one.reason().as_ref() == Some(reason)));
     let environment = group.environment.to_string();
     let more = members.len().saturating_sub(MOST_TOGGLES);
     let rest = address(&[("environment", &environment), ("state", group.state.as_str())]) + "#toggles";
@@ -176,7 +176,7 @@ fn render_group(view: &View<'_>, group: &WithheldGroup, budget: &Cell<usize>) ->
                 span.state.(class(group.state)) { (group.count) " " (word(group.state)) }
                 span.kind { (group.reason) }
             }
-            @if let Some(reason) = common { p.reason { (prose(&cut(reason, MOST_CHARS))) } }
+            @if let Some(reason) = &common { p.reason { (prose(&cut(reason, MOST_CHARS))) } }
             @if let Some(first) = first { (toggles::ways_out(view, first)) }
             ul.rows { @for toggle in members.iter().take(MOST_TOGGLES) { (waiting_row(view, toggle, common.is_some(), budget)) } }
             @if more > 0 { p.note { a href=(rest) { "and " (more) " more" } } }
@@ -201,7 +201,8 @@ fn waiting_row(view: &View<'_>, one: &ToggleStatus, has_common_reason: bool, bud
     // The one that exceeds the budget is not shown either.
     let body = body.filter(|_| budget.get() > 0);
     let short = toggle_name(id);
-    let hint = reason.or_else(|| waiting.as_ref()?.first_sentence());
+    let first = waiting.as_ref().and_then(|waiting| waiting.first_sentence());
+    let hint = reason.as_deref().or(first);
     html! {
         li data-toggle=(id) {
             @if let Some(body) = body {
@@ -211,7 +212,7 @@ fn waiting_row(view: &View<'_>, one: &ToggleStatus, has_common_reason: bool, bud
                         @if let Some(hint) = hint { span.dim { (prose(&cut(hint, MOST_HINT))) } }
                     }
                     div.inside {
-                        @if let Some(reason) = reason { p.reason { (prose(&cut(reason, MOST_CHARS))) } }
+                        @if let Some(reason) = &reason { p.reason { (prose(&cut(reason, MOST_CHARS))) } }
                         (body)
                         p { a href=(address(&[("toggle", id)])) { "All about " (id) } }
                     }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::{List, View, address, name, state, word};
 use crate::admin::web::{command, diff, prose, safe, time};
 use crate::daemon::{HoldKind, ToggleState, ToggleStatus, is_first_pass_over, released_by};
-use crate::model::{DEFAULT_LISTEN, Override, SuspensionScope, ToggleId, WayOut, counted, cut};
+use crate::model::{DEFAULT_LISTEN, Override, SuspensionScope, ToggleId, WayOut, command_line, counted, cut};
 use crate::plan::{Change, DriftedToggle, Plan};
 use crate::report::{Preview, findings_in};
 
@@ -152,13 +152,13 @@ fn found(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
         div.card {
             dl.facts #facts {
                 div { dt { "State" } dd { (state(toggle.state())) } }
-                @if let Some(reason) = toggle.reason() { div.wide { dt { "Reason" } dd #reason { (prose(reason)) } } }
+                @if let Some(reason) = toggle.reason() { div.wide { dt { "Reason" } dd #reason { (prose(&reason)) } } }
                 div { dt { "Environment" } dd { a.id href=(address(&[("environment", &environment)])) { (environment) } } }
                 div { dt { "Applied revision" } dd {
                     @if toggle.revision.is_some() { (applied(view, toggle)) } @else { "none" }
                 } }
                 @if let Some(path) = path { div { dt { "Document" } dd { (view.file(at, &path)) } } }
-                div.wide { dt { "Its deployments" } dd { (command(&format!("gitoggle log {id} -p"))) } }
+                div.wide { dt { "Its deployments" } dd { (command(&command_line(&format!("gitoggle log {id} -p")))) } }
             }
         }
         @if toggle.reason().is_some() {
@@ -338,7 +338,7 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
     let more = toggle.kind().and_then(|kind| kind.rule().way_out).map(|way_out| match way_out {
         WayOut::Import => Remedy {
             effect: "Keep what the service has: write it into the document, then commit",
-            command: format!("gitoggle import {} --overwrite", toggle.toggle),
+            command: command_line(&format!("gitoggle import {} --overwrite", toggle.toggle)),
         },
         WayOut::Retry(_) => {
             Remedy { effect: "Try it again now", command: format!("gitoggle reconcile{url}") }

@@ -140,6 +140,9 @@ fn released(reply: &Value) -> String {
             version => format!(" (version {version} on the service)"),
         });
         let _ = writeln!(out, "  {}{}", escaped(toggle), version.unwrap_or_default());
+        for event in reply["releases"]["overwrites"][toggle].as_array().into_iter().flatten() {
+            let _ = writeln!(out, "      {}", escaped(event.as_str().unwrap_or_default()));
+        }
     }
     let more = count.saturating_sub(toggles.len().min(MOST));
     if more > 0 {

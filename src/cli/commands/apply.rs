@@ -205,7 +205,7 @@ fn annotations(results: &Results, settings: &Settings) -> Result<(), Failure> {
 
 fn print_end(report: &Report) -> Result<(), Failure> {
     if let Some(stopped) = &report.stopped {
-        let is_last = |result: &ChangeResult| result.reason() == stopped.last();
+        let is_last = |result: &ChangeResult| result.reason().as_deref() == stopped.last();
         // The line of the toggle has the outcome already.
         let text = if stopped.last().is_some() && report.count(is_last) > 0 {
             stopped.verdict()
@@ -372,7 +372,7 @@ fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Lin
         report.lines().partition(|(_, result)| matches!(result, ChangeResult::Applied));
     let rows = others.into_iter().chain(applied).map(|(change, result)| {
         let commit = change.attribution.commit().map(|commit| commit.id.short());
-        let reason = result.reason().map_or_else(String::new, |reason| format!(": {}", code(reason)));
+        let reason = result.reason().map_or_else(String::new, |reason| format!(": {}", code(&reason)));
         format!(
             "* **{}** {} ({}) {}{reason}\n",
             result.as_str().replace('_', " "),
@@ -395,8 +395,8 @@ fn junit(report: &Report, held: JunitKind) -> String {
         let reason = result.reason().unwrap_or_default();
         match result {
             ChangeResult::Applied | ChangeResult::Converged => None,
-            ChangeResult::Held(_) if result.is_held() => problem(held, reason),
-            ChangeResult::Held(_) => problem(JunitKind::Failure, reason),
+            ChangeResult::Held(_) if result.is_held() => problem(held, &reason),
+            ChangeResult::Held(_) => problem(JunitKind::Failure, &reason),
             ChangeResult::NotSent => problem(JunitKind::Error, "the pass ended before it was sent"),
         }
     };
@@ -433,7 +433,7 @@ struct ResultLine<'a> {
     /// The kind of reason of a held change.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<HoldKind>,
-    reason: Option<&'a str>,
+    reason: Option<String>,
 }
 
 impl<'a> ReportJson<'a> {

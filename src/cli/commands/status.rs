@@ -148,14 +148,14 @@ fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
         let revision = status.revision;
         let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());
         let own = status.reason().filter(|_| toggles.len() == 1);
-        let reason = own.map(|reason| format!("  {}", escaped(reason)));
+        let reason = own.map(|reason| format!("  {}", escaped(&reason)));
         let word = state.as_str().replace('_', " ");
         let reason = reason.unwrap_or_default();
         let _ = writeln!(text, "{word:<8} {toggle:<width$}  {revision}{reason}");
     }
     let shared = toggles[0].reason().filter(|_| toggles.len() > 1);
     if let Some(reason) = shared {
-        let _ = writeln!(text, "         all {}: {}", toggles.len(), escaped(reason));
+        let _ = writeln!(text, "         all {}: {}", toggles.len(), escaped(&reason));
     }
     text
 }
@@ -178,7 +178,7 @@ fn markdown(status: &Status, limit: usize) -> String {
     }
     let behind = toggles.iter().filter(|toggle| toggle.state() != ToggleState::InSync);
     let rows = behind.map(|toggle| {
-        let reason = toggle.reason().map_or_else(String::new, |reason| format!(": {}", code(reason)));
+        let reason = toggle.reason().map_or_else(String::new, |reason| format!(": {}", code(&reason)));
         format!("* **{}** {}{reason}\n", toggle.state().as_str(), code(toggle.toggle.as_str()))
     });
     fitting([head].into_iter().chain(rows), limit)

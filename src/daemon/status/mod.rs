@@ -56,8 +56,8 @@ impl ToggleStatus {
     }
 
     /// Returns the reason for the state; none if the toggle is in sync.
-    pub fn reason(&self) -> Option<&str> {
-        self.hold.as_ref().map(|hold| hold.text.as_str())
+    pub fn reason(&self) -> Option<String> {
+        self.hold.as_ref().map(|hold| hold.reason())
     }
 }
 
@@ -411,7 +411,7 @@ impl<'a> From<(&'a SuspensionScope, &'a Suspension)> for ScopedSuspensionJson<'a
 struct ToggleJson<'a> {
     toggle: &'a ToggleId,
     state: ToggleState,
-    reason: Option<&'a str>,
+    reason: Option<String>,
     kind: Option<HoldKind>,
     revision: Option<CommitId>,
     applied_at: Option<String>,

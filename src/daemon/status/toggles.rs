@@ -27,7 +27,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, rules: &Rules) -> Result
                 && change.is_none_or(|change| change.request() == tried.request)
         });
         if let Some(refused) = refused {
-            prefix(&mut lines, &held.id, &refused.hold.text);
+            prefix(&mut lines, &held.id, &refused.hold.fact);
         }
     }
     for change in plan.changes() {
@@ -47,7 +47,7 @@ fn due(change: &Change, view: &StateSnapshot) -> Hold {
     };
     let tried = view.failures().tries.get(&change.id.folded());
     let tried = tried.filter(|tried| tried.hold.kind.is_none() && tried.request == change.request());
-    let last = tried.map(|tried| format!("; the last try: {}", tried.hold.text));
+    let last = tried.map(|tried| format!("; the last try: {}", tried.hold.fact));
     Hold::undecided(ToggleState::Pending, pending + &last.unwrap_or_default())
 }
 
@@ -93,7 +93,7 @@ fn name_findings(lines: &mut Lines, plan: &Plan, rules: &Rules) {
 fn prefix(lines: &mut Lines, toggle: &ToggleId, fact: &str) {
     if let Some(Some(hold)) = lines.get_mut(toggle) {
         let hold = Arc::make_mut(hold);
-        hold.text = format!("{fact}; {}", hold.text);
+        hold.fact = format!("{fact}; {}", hold.fact);
     }
 }
 

@@ -123,9 +123,9 @@ impl ToggleStatus {
         let reason = self.reason()?;
         Some(match self.kind().and_then(|kind| kind.rule().way_out) {
             // Its reason has the advice, in every output.
-            _ if self.kind() == Some(HoldKind::Refused) => reason.to_owned(),
+            _ if self.kind() == Some(HoldKind::Refused) => reason,
             Some(WayOut::Retry(advice)) => format!("{reason}; {}", hinted(advice)),
-            Some(WayOut::Import | WayOut::Resume) | None => reason.to_owned(),
+            Some(WayOut::Import | WayOut::Resume) | None => reason,
         })
     }
 }

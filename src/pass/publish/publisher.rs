@@ -122,7 +122,7 @@ impl<'a> Publisher<'a> {
                 self.conclude_read(job, ChangeResult::Converged, &Outcome::applied(200));
             }
             Ok(AttemptEnd::Held(hold)) if hold.is_live() => {
-                let response = Outcome::new(OutcomeKind::Refused, Certainty::NotStored, hold.text.as_str());
+                let response = Outcome::new(OutcomeKind::Refused, Certainty::NotStored, hold.fact.as_str());
                 self.conclude_read(job, ChangeResult::Held(Arc::new(hold)), &response);
             }
             Ok(AttemptEnd::Held(hold)) => {
@@ -328,7 +328,7 @@ pub(super) fn park_lone_failures(
             && (dispatcher.is_alone(change)
                 || is_applied && (is_known || dispatcher.waits_until(change).is_some()))
         {
-            *result = ChangeResult::failed(HoldKind::FailedAlone, hold.text.as_str());
+            *result = ChangeResult::failed(HoldKind::FailedAlone, hold.fact.as_str());
         }
     }
 }

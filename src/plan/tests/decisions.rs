@@ -90,10 +90,10 @@ fn commits_that_contradict_each_other_decide_nothing_and_the_message_says_so() {
     let world = World::of(0, 0, 2);
     let both = "m\n\nGitoggle-First-Pass: assert\nGitoggle-First-Pass: adopt";
     let plan = world.clone().message(both).plan(&Policy::default());
-    let reason = &plan.withheld()[0].hold.text;
+    let reason = &plan.withheld()[0].hold.reason();
     assert!(reason.contains("commits ask for both"), "{reason}");
     let plan = world.plan(&Policy::default());
-    let reason = &plan.withheld()[0].hold.text;
+    let reason = &plan.withheld()[0].hold.reason();
     for way in [
         "`--first-pass assert`",
         "`--first-pass adopt`",
@@ -138,7 +138,7 @@ fn a_suspension_of_a_part_holds_that_part_only() {
     assert_eq!(published(&plan), [("q/e/x", Action::Update)]);
     assert_eq!(reasons(&plan), [("p/e/t000", "suspended")]);
     assert_eq!(
-        plan.withheld()[0].hold.text,
+        plan.withheld()[0].hold.reason(),
         "publishing to `p/**` is suspended: sale; `gitoggle resume` publishes again"
     );
 }

@@ -1,8 +1,8 @@
 //! Decisions by the live state.
 
 use crate::model::{
-    Action, Attribution, CommitId, Format, Hold, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion,
-    ObjectId, Payload, ReturnType, Sent, TargetingDigest, Version,
+    Action, Attribution, CommitId, Format, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ObjectId,
+    Payload, ReturnType, Sent, TargetingDigest, Version,
 };
 use crate::plan::{
     Before, Change, ListedType, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy,
@@ -211,7 +211,7 @@ fn a_value_that_is_not_of_the_toggles_type_is_held_with_the_reason() {
     let change = change(Before::Applied(payload("old")));
     let decision = decide_live(&change, &toggle(typed), &Policy::default());
     let LiveDecision::Hold(hold) = decision else { panic!("{decision:?}") };
-    insta::assert_snapshot!(hold.text, @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`: correct the document, or use a toggle of another type");
+    insta::assert_snapshot!(hold.reason(), @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`: correct the document, or use a toggle of another type");
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
 
 #[test]
 fn a_hold_says_who_changed_what_and_what_to_do() {
-    let text = hold::drifted(&live(7, "x"), &Policy::default()).text;
+    let text = hold::drifted(&live(7, "x"), &Policy::default()).reason();
     insta::assert_snapshot!(text, @r"changed on the service since it was last applied (version 7 by Eve\n at 2026-11-21T15:25:55Z): to keep that, `gitoggle import shop/prod/a --overwrite` and commit; to publish over it, `gitoggle apply --overwrite-drift --only shop/prod/a`, the trailer `Gitoggle-Allow: overwrite-drift` on the commit, or `gitoggle allow overwrite-drift shop/prod/a` for a running daemon");
 }
 
@@ -294,7 +294,7 @@ fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
     let policy = Policy::default();
     let holds =
         [hold::drifted(&live, &policy), hold::differs_from_live(&live, &policy), hold::not_adopted(&live)];
-    for Hold { text, .. } in holds {
+    for text in holds.map(|hold| hold.reason()) {
         assert!(
             text.contains("correct it there, then `gitoggle import shop/prod/a --overwrite` and commit"),
             "{text}"
@@ -304,9 +304,9 @@ fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
 
 #[test]
 fn a_hold_of_a_missing_toggle_names_only_what_helps() {
-    let hold = hold::missing(Action::Create).text;
+    let hold = hold::missing(Action::Create).reason();
     assert!(hold.ends_with("have it created with `--on-missing create`"), "{hold}");
-    let adopted = hold::missing(Action::Adopt).text;
+    let adopted = hold::missing(Action::Adopt).reason();
     assert!(adopted.contains("with `--on-missing create` in a later pass"), "{adopted}");
 }
 
@@ -316,7 +316,7 @@ fn an_archived_toggle_without_a_file_can_be_forgotten() {
         (Action::Update, "restore it there, or remove its file"),
         (Action::Disable, "forget it with `--on-remove forget`"),
     ] {
-        let text = hold::archived(action).text;
+        let text = hold::archived(action).reason();
         assert!(text.contains(way_out), "{text}");
     }
 }

@@ -26,7 +26,7 @@ fn an_order_covers_the_version_that_the_operator_saw_and_no_other_one() {
             panic!("{before:?}");
         };
         assert_eq!((hold.state, hold.version), (ToggleState::Drifted, Some(8)));
-        let reason = hold.text;
+        let reason = hold.reason();
         let again =
             "changed on the service again, after version 7 was allowed to be overwritten (version 8 by";
         assert!(reason.starts_with(again), "{reason}");

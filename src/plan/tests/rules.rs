@@ -34,7 +34,7 @@ fn a_share_over_its_limit_never_reads_like_the_limit() {
     ] {
         let environment = id("p/e/t").environment();
         let policy = Policy { max_change_ratio: max, ..Policy::default() };
-        let text = policy.ratio_rail(&environment, updates, applied).unwrap().text;
+        let text = policy.ratio_rail(&environment, updates, applied).unwrap().reason();
         assert!(text.contains(shown), "{text}");
     }
 }
@@ -48,7 +48,7 @@ fn creates_do_not_trip_the_ratio_and_a_trailer_lifts_it() {
     let policy = Policy { allows_trailers: false, ..Policy::default() };
     let held = world.plan(&policy);
     assert_eq!(held.withheld().len(), 9);
-    let text = &held.withheld()[0].hold.text;
+    let text = &held.withheld()[0].hold.reason();
     assert!(!text.contains("put the trailer") && text.contains("trailers are turned off"), "{text}");
     let policy = Policy { allows_mass_change: true, ..policy };
     assert_eq!(world.plan(&policy).changes().len(), 9);
@@ -255,7 +255,7 @@ fn a_change_that_no_review_lists_is_held_and_does_not_count_for_a_rail() {
     let unlisted: Unlisted = ids.into_iter().zip([None, Some(7)].into_iter().cycle().map(why)).collect();
     let plan = world.reviewed(&Policy::default(), unlisted.clone());
     assert_eq!((published(&plan).len(), plan.withheld().len()), (3, 7));
-    let text = |held: usize| plan.withheld()[held].hold.text.clone();
+    let text = |held: usize| plan.withheld()[held].hold.reason();
     assert!(
         text(0).starts_with("not reviewed: it came from afar; to publish it, review what"),
         "{}",

@@ -251,7 +251,7 @@ const ROWS: [Row; 21] = [
             stage.change(2, 21, "Change two");
         },
         cause: |_| "changed on the service since it was last applied",
-        advice: |_| "to publish over it, `gitoggle apply --overwrite-drift --only shop/prod/t00",
+        advice: |_| "`gitoggle allow overwrite-drift shop/prod/t00",
         metric: |_| r#"gitoggle_withheld{reason="drifted"}"#,
         ..HOLD
     },

@@ -55,6 +55,10 @@ fn a_person_finds_what_waits_and_a_copied_command_releases_it() {
     let shown = page(&daemon, "/", "<h1 id=\"verdict\">Ready</h1>");
     assert!(shown.contains("All 2 toggles are in sync."), "{shown}");
     let toggle = page(&daemon, "/?toggle=shop/test/pay", "shop/test/");
+    let log = self::commands(&toggle).pop().unwrap();
+    assert!(log.starts_with("gitoggle log shop/test/pay -p --repo "), "{log}");
+    let ran = world.bare("log").shell(&log);
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("create shop/test/pay"), "{log}");
     assert!(toggle.contains("data-state=\"in_sync\"") && toggle.contains("shop/test/pay.yaml"), "{toggle}");
     let sent = world.service.take();
     assert_eq!(sent.iter().map(Request::toggle).collect::<Vec<_>>(), ["shop/test/pay"]);
@@ -71,8 +75,9 @@ fn the_plan_of_the_daemon_is_what_the_command_prints() {
     let parts = |plan: &Value| {
         let held = &plan["held"][0];
         let parts = [&plan["version"], &plan["summary"], &plan["changes"], &held["kind"]];
-        // Each names its commands with the flags of its run, of which the daemon's is its address.
-        let reason = held["reason"].as_str().unwrap().to_owned();
+        // Each names its commands with the flags of its run, of which the daemon's is its address, and the ways
+        // out of its readers.
+        let reason = held["reason"].as_str().unwrap().replace(" for a running daemon", "");
         let (before, after) = reason.split_once(" --url ").unwrap_or((&reason, ""));
         let after = after.split_once('`').map_or(String::new(), |(_, after)| format!("`{after}"));
         (

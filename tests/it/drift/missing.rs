@@ -83,10 +83,7 @@ fn an_operator_orders_to_create_a_toggle_that_is_gone_if_toggles_may_be_created(
     let daemon = scanning(&stand, |run| run);
     daemon.becomes("shop/prod/pay", "drifted");
     let status = daemon.status().unwrap().to_string();
-    assert!(
-        status.contains("`gitoggle apply --overwrite-drift --on-missing create --only shop/prod/pay --repo "),
-        "{status}"
-    );
+    assert!(status.contains("to have it created from its document, set `--on-missing create`"), "{status}");
     assert_eq!(daemon.order("/allow", &order.to_string()), 409);
     daemon.stops_cleanly();
     let daemon = scanning(&stand, |run| run.set("on-missing", "create"));

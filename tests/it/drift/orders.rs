@@ -22,10 +22,17 @@ fn ordered_while_suspended(stand: &Stand) -> Daemon {
     let daemon = scanning(stand);
     daemon.becomes("shop/prod/pay", "drifted");
     assert_eq!(daemon.order("/suspend", ""), 200);
-    let answer = allow(stand, &daemon);
+    let mut answer = allow(stand, &daemon);
+    let over = answer["releases"]["overwrites"]["shop/prod/pay"][0].take();
+    assert!(over.as_str().is_some_and(|over| over.starts_with("version 3 by Admin at ")), "{over}");
     assert_eq!(
         answer["releases"],
-        json!({ "count": 1, "toggles": ["shop/prod/pay"], "versions": { "shop/prod/pay": 3 } })
+        json!({
+            "count": 1,
+            "toggles": ["shop/prod/pay"],
+            "versions": { "shop/prod/pay": 3 },
+            "overwrites": { "shop/prod/pay": [null] }
+        })
     );
     daemon.becomes("shop/prod/pay", "pending");
     stand.requests();
@@ -151,13 +158,13 @@ fn an_order_does_not_cover_what_was_changed_before_a_restart() {
 }
 
 #[test]
-fn an_order_about_one_toggle_covers_no_other_one_and_shows_its_version() {
+fn an_order_about_one_toggle_covers_no_other_one_and_shows_each_version_that_it_replaces() {
     let stand = Stand::applied();
-    stand.changes("pay", 21, "hotfix");
-    stand.changes("ship", 21, "INCIDENT: shipping off");
+    stand.changes("pay", 21, "INCIDENT 6: off until Monday");
+    stand.changes("pay", 22, "typo in a rule name");
     let daemon = scanning(&stand);
     daemon.becomes("shop/prod/pay", "drifted");
-    daemon.becomes("shop/prod/ship", "drifted");
+    drifts_too(&stand, &daemon);
     stand.requests();
     stand
         .world
@@ -167,7 +174,9 @@ fn an_order_about_one_toggle_covers_no_other_one_and_shows_its_version() {
         .exit(0)
         .stdout_contains(&[
             "allowed overwrite-drift in shop/prod at ",
-            "releases 1 toggle:\n  shop/prod/pay (version 3 on the service)\na later change there is held\n",
+            "releases 1 toggle:\n  shop/prod/pay (version 4 on the service)\n      version 3 by Admin at ",
+            ", comment: INCIDENT 6: off until Monday\n      version 4 by Admin at ",
+            ", comment: typo in a rule name\na later change there is held\n",
         ]);
     daemon.becomes("shop/prod/pay", "in_sync");
     daemon.becomes("shop/prod/ship", "drifted");

@@ -136,11 +136,16 @@ fn printed(text: &str) -> Vec<String> {
     all
 }
 
+/// Returns both outputs of a run.
+fn said(run: &Gitoggle) -> String {
+    let output = run.start_piped().wait_with_output().unwrap();
+    [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat()
+}
+
 /// Runs every command that `run` prints and that needs no daemon, as printed. Each must know the repository,
 /// the state and the service of `run`. Returns the commands.
 fn run_as_printed(run: &Gitoggle) -> Vec<String> {
-    let output = run.start_piped().wait_with_output().unwrap();
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    let text = said(run);
     let commands = printed(&text);
     for command in &commands {
         let name = command.split_whitespace().nth(1).unwrap();
@@ -180,6 +185,20 @@ fn every_command_that_a_run_prints_works_as_printed() {
 }
 
 #[test]
+fn a_stored_reason_has_the_flags_of_the_run_that_shows_it() {
+    let service = with_pay_changed("Raise the age");
+    service.edit("pay", by_hand());
+    service.apply().set("ref", "main").set("history", "follow").exit(4).any_output();
+    let text = said(&service.connected(service.world.status()).unset("timeout"));
+    let apply = "`gitoggle apply --overwrite-drift --only shop/prod/pay --repo ";
+    assert!(
+        text.contains(apply) && text.contains("`gitoggle allow overwrite-drift shop/prod/pay`"),
+        "{text}"
+    );
+    assert!(!text.contains(" --ref ") && !text.contains(" --history "), "{text}");
+}
+
+#[test]
 fn what_holds_an_unreviewed_change_leads_to_a_review_that_counts() {
     let service = with_pay_changed("Raise the age");
     service.edit("pay", by_hand());
@@ -196,13 +215,11 @@ const ROUTES: [&str; 8] =
     ["hinted(", "command_line(", "Hold::", "Failure", "note(", ".hint(", "fn hint", "way_out"];
 
 /// The files whose texts others complete or nobody does, and why.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 5] = [
     ("cli/args/mod.rs", "an error about the arguments, before there is a run"),
     ("cli/args/program.rs", "help has no run"),
     ("config/checks.rs", "the text of a failure"),
     ("document/waiver.rs", "a finding, which names a command for any file"),
-    ("pass/compare.rs", "the text of a hold"),
-    ("plan/drift.rs", "the text of a hold"),
     ("report/drift.rs", "a commit message, which is read elsewhere"),
 ];
 

@@ -125,7 +125,7 @@ impl ToggleService {
     pub(super) fn check_hold(&self, toggle: &ToggleId, hold: &Hold) {
         let is_refused = self.state().refused.contains(toggle);
         if self.is_checked() && !is_refused && !self.is_edited(toggle) {
-            self.world.fault(format!("{toggle} is held, which nobody else changed: {}", hold.text));
+            self.world.fault(format!("{toggle} is held, which nobody else changed: {}", hold.reason()));
         }
     }
 
