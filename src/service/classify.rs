@@ -22,7 +22,7 @@ pub enum ServiceTrust {
 
 pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
     let ServiceResponse { status, location, retry_after, body } = response;
-    let (status, code) = (*status, code(body));
+    let (status, code) = (*status, code(*status, body));
     // An error that names a time after which to ask again is about the moment, whatever its status.
     let is_passing = is_passing(status) || (status >= 400 && retry_after.is_some());
     let (kind, reason) = match (status, code) {
@@ -88,9 +88,10 @@ fn certainty(status: u16, body: &Body) -> Certainty {
     }
 }
 
-fn code(body: &Body) -> Option<&str> {
+/// Returns the code in a body. One that repeats the status is that of any web server, and says nothing about a toggle.
+fn code(status: u16, body: &Body) -> Option<&str> {
     match body {
-        Body::Json { code, message: _ } => code.as_deref(),
+        Body::Json { code, message: _ } => code.as_deref().filter(|code| *code != status.to_string()),
         Body::Broken | Body::Empty | Body::Other { .. } => None,
     }
 }
@@ -298,6 +299,7 @@ mod tests {
     const JSON: &str = r#"{"code":"invalid_request","message":"no"}"#;
     const SILENT: &str = r#"{"message":"no"}"#;
     const HTML: &str = "<html>";
+    const GATEWAY: &str = r#"{"error":{"code":404,"message":"no route"}}"#;
 
     /// Classifies each response, which is trusted to be the service's or not, as the outcome with the
     /// certainty.
@@ -335,6 +337,8 @@ mod tests {
             (404, HTML, Unproven, "misrouted", Unknown),
             (404, JSON, Unproven, "refused", NotStored),
             (404, SILENT, Unproven, "misrouted", NotStored),
+            (404, GATEWAY, Unproven, "misrouted", NotStored),
+            (404, GATEWAY, Proven, "refused", NotStored),
             (404, SILENT, Proven, "refused", NotStored),
             (404, NOTHING, Proven, "refused", NotStored),
             (404, HTML, Proven, "refused", Unknown),

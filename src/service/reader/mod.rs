@@ -246,20 +246,23 @@ pub(crate) fn parse<T: DeserializeOwned>(received: &Received, expected: &str) ->
 
 /// Classifies a response that is not a success.
 ///
-/// FeatureProbe responds with 400 if something does not exist, so a 404 always means a wrong base URL.
+/// FeatureProbe responds with 400 if something does not exist, so a 404 or 405 always means a wrong base URL, whatever
+/// its body.
 pub(crate) fn failed(received: &Received) -> Outcome {
     let response = received.response();
     let outcome = classify(&response, ServiceTrust::Unproven).of_read();
     let description = || description(response.status, &response.body);
-    let reason = match (outcome.kind, outcome.status) {
-        // The reason for a publish also names a missing toggle.
-        (OutcomeKind::Misrouted, Some(404 | 405)) => format!("{}; check `--base-url`", description()),
+    match (outcome.kind, outcome.status) {
+        (OutcomeKind::Misrouted | OutcomeKind::Refused, Some(404 | 405)) => {
+            // The reason for a publish also names a missing toggle.
+            let reason = format!("{}; check `--base-url`", description());
+            Outcome { kind: OutcomeKind::Misrouted, reason, ..outcome }
+        }
         // The reason for a publish also advises to create what is missing. A refused list does not say what
         // that is.
-        (OutcomeKind::Refused, _) => description(),
-        _ => return outcome,
-    };
-    Outcome { reason, ..outcome }
+        (OutcomeKind::Refused, _) => Outcome { reason: description(), ..outcome },
+        _ => outcome,
+    }
 }
 
 /// Returns whether the service failed, which FeatureProbe also does for what does not exist
