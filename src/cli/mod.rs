@@ -38,6 +38,8 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
         let _ = Stream::Stderr.print(&failure.to_string());
         failure.status()
     });
+    // What a thread that nobody waits for still runs or has on disk ends with this process.
+    crate::git::kill_all();
     ExitCode::from(status.code())
 }
 

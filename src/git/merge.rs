@@ -16,7 +16,6 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use git2::build::TreeUpdateBuilder;
 use git2::{FileMode, ObjectType, Repository};
-use tempfile::TempDir;
 
 use super::commit::{object_id, oid};
 use super::error::{Libgit2Error, ObjectFault};
@@ -24,6 +23,7 @@ use super::host_error::{GitError, GitFailure, GitFault, GitWords};
 use super::process::{Output, local, run, version};
 use super::process_group::StepKind;
 use super::repository::{borrow_objects, init_bare, open_bare};
+use super::temporary_folder::TemporaryFolder;
 use super::{RepoUrl, blob};
 use crate::model::{CommitId, ObjectId};
 
@@ -45,7 +45,7 @@ const UNMERGED: &[u8] = b"<<<<<<<\n=======\n>>>>>>>\n";
 pub(crate) struct MergeResult {
     pub(crate) tree: ObjectId,
     /// The repository with the objects that the merge made.
-    pub(crate) repository: Arc<TempDir>,
+    pub(crate) repository: Arc<TemporaryFolder>,
     /// The paths that cannot be merged, with the kind of the conflict unless it is one of contents. Their
     /// files have conflict markers, those of the target first.
     pub(crate) conflicts: BTreeMap<String, Option<String>>,
@@ -94,7 +94,7 @@ pub(crate) fn merge(
     is_document: &dyn Fn(&[u8]) -> bool,
 ) -> Result<MergeResult, MergeError> {
     check_version()?;
-    let folder = tempfile::tempdir()?;
+    let folder = TemporaryFolder::create(None)?;
     init_bare(folder.path())?;
     borrow_objects(folder.path(), lender)?;
     // Without it, Git looks for the parents of the oldest commits of a shallow clone.
@@ -251,7 +251,12 @@ impl Merger<'_> {
 
 fn failed(lender: &Path, output: &Output) -> GitError {
     let words = GitWords::of(&output.stderr);
-    GitError::Failed(Box::new(GitFailure { url: RepoUrl::local(lender), fault: GitFault::Other, words }))
+    GitError::Failed(Box::new(GitFailure {
+        url: RepoUrl::local(lender),
+        fault: GitFault::Other,
+       
+        words,
+    }))
 }
 
 /// Reads the output of `git merge-tree -z`: the tree, a record `MODE ID STAGE\tPATH` for each version of a

@@ -1,6 +1,5 @@
 #![doc = include_str!("README.md")]
 
-mod clone_folder;
 pub(crate) mod commit;
 mod error;
 mod failpoint;
@@ -12,12 +11,12 @@ mod process_group;
 pub(crate) mod refs;
 mod repository;
 mod sample;
+mod temporary_folder;
 #[cfg(test)]
 pub(crate) mod testing;
 mod url;
 mod verify;
 
-pub(crate) use clone_folder::CloneFolder;
 pub use commit::Parents;
 pub(crate) use commit::{CommitNode, authored, commit, lacks_parent_tree, raw_commit};
 pub(crate) use commit::{object_id, oid};
@@ -40,6 +39,7 @@ pub(crate) use repository::{
     borrow_objects, clear, config_value, open_or_create, set_config_value, sync_folder,
 };
 pub use sample::Sample;
+pub(crate) use temporary_folder::TemporaryFolder;
 pub use url::{GitAccess, GitCredentials, UserConfig};
 pub use url::{RepoUrl, RepoUrlError};
 pub(crate) use verify::CommitVerifier;

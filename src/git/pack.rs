@@ -5,9 +5,10 @@
 //! not merged: both cost only time.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{Seek as _, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -15,10 +16,15 @@ use git2::{Indexer, Odb, OdbLookupFlags, Repository};
 use sha1::{Digest, Sha1};
 
 use super::commit::oid;
-use super::process::{local, version};
+use super::host_error::{GitError, GitWords};
+use super::process::{local, run, run_on, version};
+use super::process_group::StepKind;
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
-use crate::model::ObjectId;
+use crate::model::{ObjectId, chain};
+
+/// The longest time that copying or merging packs may take.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The mode of Git's packs.
 const READ_ONLY: u32 = 0o444;
@@ -155,19 +161,20 @@ pub(crate) fn copy(source: &Path, target: &Path, ids: &[ObjectId]) -> Result<(),
     sync_folder(&target.join("objects/pack"))
 }
 
-fn copied(source: &Path, target: &Path, ids: &[ObjectId]) -> io::Result<()> {
+fn copied(source: &Path, target: &Path, ids: &[ObjectId]) -> Result<(), GitError> {
+    let failed = |source| GitError::Io { doing: "write a temporary file for `git`", source };
+    // Without a name, so that nothing has to remove it.
+    let mut list = tempfile::tempfile().map_err(failed)?;
+    let ids: String = ids.iter().map(|id| format!("{id}\n")).collect();
+    list.write_all(ids.as_bytes()).and_then(|()| list.rewind()).map_err(failed)?;
     // It runs in the repository of the state, so that nothing of the source is read but its objects. It
     // compares their bytes with the checksums of the source's index.
-    let mut packer = local(target)
+    let mut packer = local(target);
+    packer
         .args(["pack-objects", "--quiet", "--window=0", "--compression=1"])
         .arg(target.join("objects/pack/pack"))
-        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", source.join("objects"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()?;
-    let list: String = ids.iter().map(|id| format!("{id}\n")).collect();
-    let given = packer.stdin.take().map_or(Ok(()), |mut input| input.write_all(list.as_bytes()));
-    packer.wait().and(given)
+        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", source.join("objects"));
+    run_on(Stdio::from(list), packer, StepKind::Write, TIMEOUT, target.display()).map(drop)
 }
 
 /// Merges packs if there are more than `most`: each that remains is at least twice as large as all smaller
@@ -186,12 +193,18 @@ pub(crate) fn repack(repository: &Repository, most: usize) -> Result<bool, Repos
         Ok(_) => &["-a", "-d", "-k"],
         Err(_) => return Ok(false),
     };
-    let mut repack: Command = local(repository.path());
-    let done = repack.args(["repack", "-q", "-n", "--no-write-bitmap-index"]).args(how).status();
-    let done = done.map_err(RepositoryError::io("merge the packs in", &folder))?;
-    if !done.success() {
-        tracing::warn!(name: "packs_not_merged", folder = %folder.display(), "could not merge the packs of the state");
+    let mut repack = local(repository.path());
+    repack.args(["repack", "-q", "-n", "--no-write-bitmap-index"]).args(how);
+    let failure = match run(repack, StepKind::Read, TIMEOUT, folder.display()) {
+        Ok(output) if output.is_success => None,
+        Ok(output) => Some(GitWords::of(&output.stderr).to_string()),
+        // The next process does it.
+        Err(GitError::Stopped(_)) => return Ok(false),
+        Err(error) => Some(format!(": {}", chain(&error))),
+    };
+    if let Some(words) = &failure {
+        tracing::warn!(name: "packs_not_merged", folder = %folder.display(), "could not merge the packs of the state{words}");
     }
     sync_folder(&folder)?;
-    Ok(done.success())
+    Ok(failure.is_none())
 }

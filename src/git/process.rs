@@ -12,18 +12,16 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use tempfile::NamedTempFile;
-
 use super::host_error::GitWords;
 use super::host_error::{GitError, GitFailure, GitFault, OLDEST};
 use super::process_group::{ProcessGroup, StepKind, is_over, lock};
 use super::repository::{has_unreadable, remove_unfinished};
+use super::temporary_folder::TemporaryFolder;
 use super::url::{CredentialServer, UserConfig};
 use super::{GitAccess, RepoUrl};
 use crate::model::{CommitId, ObjectId, escaped};
@@ -31,6 +29,9 @@ use crate::transport::Secret;
 
 /// How long a host may be silent during a transfer. ssh asks a silent host every 15 s, three times.
 const SILENCE: Duration = Duration::from_secs(60);
+
+/// The name of a bundle of trusted certificates in its folder.
+const AUTHORITIES: &str = "authorities.pem";
 
 /// Variables that make `git` use another repository than the one that it is told to use.
 const REPOSITORY_VARIABLES: &[&str] = &[
@@ -269,8 +270,8 @@ struct Step<'a> {
     access: &'a GitAccess,
     repository: &'a Path,
     version: (u32, u32),
-    /// The bundle of trusted certificates, if there is a CA file.
-    authorities: Option<NamedTempFile>,
+    /// The folder with the bundle of trusted certificates, if there is a CA file.
+    authorities: Option<TemporaryFolder>,
     secret: Option<Secret>,
     credentials: Option<CredentialServer>,
 }
@@ -285,9 +286,9 @@ impl<'a> Step<'a> {
             Self { url, access, repository, version, secret, authorities: None, credentials: None };
         let failed = |source| GitError::Io { doing: "write a temporary file for `git`", source };
         if let Some(bundle) = bundle {
-            let mut file = NamedTempFile::new().map_err(failed)?;
-            file.write_all(&bundle).map_err(failed)?;
-            step.authorities = Some(file);
+            let folder = TemporaryFolder::create(None).map_err(failed)?;
+            fs::write(folder.path().join(AUTHORITIES), &bundle).map_err(failed)?;
+            step.authorities = Some(folder);
         }
         if let Some(login) = login {
             step.credentials = Some(CredentialServer::start(login).map_err(failed)?);
@@ -365,8 +366,8 @@ impl<'a> Step<'a> {
             let key = format!("credential.{}.username", https.origin().ascii_serialization());
             entries.push((key, https.username().to_owned()));
         }
-        if let Some(file) = &self.authorities {
-            command.env("GIT_SSL_CAINFO", file.path());
+        if let Some(folder) = &self.authorities {
+            command.env("GIT_SSL_CAINFO", folder.path().join(AUTHORITIES));
         }
         let own = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok());
         let first: usize = own.unwrap_or(0);
@@ -468,8 +469,19 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Runs a process until it ends, `limit` is over, or gitoggle ends. Errors name its work `on`.
+/// Runs a process without input until it ends, `limit` is over, or gitoggle ends. Errors name its work `on`.
 pub(super) fn run(
+    command: Command,
+    kind: StepKind,
+    limit: Duration,
+    on: impl Display,
+) -> Result<Output, GitError> {
+    run_on(Stdio::null(), command, kind, limit, on)
+}
+
+/// Runs a process as [`run`], which reads `input`.
+pub(super) fn run_on(
+    input: Stdio,
     mut command: Command,
     kind: StepKind,
     limit: Duration,
@@ -478,7 +490,7 @@ pub(super) fn run(
     if is_over(kind) {
         return Err(GitError::Stopped(on.to_string()));
     }
-    let mut process = ProcessGroup::start(&mut command).map_err(GitError::not_started)?;
+    let mut process = ProcessGroup::start(&mut command, input).map_err(GitError::not_started)?;
     let began = Instant::now();
     let code = loop {
         match process.ended() {
@@ -489,8 +501,7 @@ pub(super) fn run(
         if began.elapsed() >= limit {
             return Err(GitError::Unfinished { on: on.to_string(), after: limit });
         }
-        // A read may be silent while it works on this machine, such as the check of a first fetch for missing
-        // objects. A push sends what was just written, so its silence is that of the host.
+        // What works on this machine may be silent, such as the check of a first fetch for missing objects. A push sends what was just written, so its silence is that of the host.
         if kind == StepKind::Push && process.silence() >= SILENCE {
             return Err(GitError::TimedOut { url: on.to_string(), after: SILENCE });
         }

@@ -13,7 +13,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpgid,
 };
 
-use super::clone_folder::remove_all;
+use super::temporary_folder::remove_all;
 
 /// How often the main thread looks at a process.
 const STEP: Duration = Duration::from_millis(50);
@@ -24,22 +24,27 @@ const LAST_STEP: Duration = Duration::from_millis(2);
 /// The time that a process has to close its output after its end, and to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long pushes may go on after a signal. What a pass has done must still be recorded.
+/// How long processes that record may go on after a signal. What a pass has done must still be recorded.
 const WIND_DOWN: Duration = Duration::from_secs(20);
 
 /// The number of bytes of each output that are kept.
 const MOST_KEPT: usize = 64 << 20;
 
+/// What a process may do once gitoggle was told to end.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum StepKind {
+    /// It records on a host what was sent, and may go on for a while.
     Push,
+    /// Nothing is lost without it, so it ends at once.
     Read,
+    /// It records here what is sent, and may go on as long as a push.
+    Write,
 }
 
-/// Has each process of this crate end soon, because gitoggle was told to end: reads at once, and pushes after
-/// 20 s.
+/// Has each process of this crate end soon, because gitoggle was told to end: reads at once, and what records
+/// after 20 s.
 pub(crate) fn wind_down() {
-    PUSHES_END.get_or_init(|| Instant::now() + WIND_DOWN);
+    WRITES_END.get_or_init(|| Instant::now() + WIND_DOWN);
 }
 
 /// Kills all processes of this crate, before gitoggle ends without waiting for them, and removes its clones
@@ -52,7 +57,7 @@ pub(crate) fn kill_all() {
 }
 
 /// Set once gitoggle is told to end.
-static PUSHES_END: OnceLock<Instant> = OnceLock::new();
+static WRITES_END: OnceLock<Instant> = OnceLock::new();
 
 /// The running process groups. Contended by concurrent processes and by the end of gitoggle, each for one
 /// change.
@@ -64,7 +69,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Returns whether a process of this kind must end because gitoggle was told to.
 pub(super) fn is_over(kind: StepKind) -> bool {
-    PUSHES_END.get().is_some_and(|end| kind == StepKind::Read || Instant::now() >= *end)
+    WRITES_END.get().is_some_and(|end| kind == StepKind::Read || Instant::now() >= *end)
 }
 
 /// A running process group, which ends on drop.
@@ -78,9 +83,9 @@ pub(super) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts `command` without input.
-    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    /// Starts `command`, which reads `input`.
+    pub(super) fn start(command: &mut Command, input: Stdio) -> io::Result<Self> {
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.process_group(0).spawn()?;
         lock(&RUNNING).insert(group(&child));
         let (sender, news) = channel();
@@ -206,7 +211,8 @@ mod tests {
 
     /// Runs `script` to its end, and returns whether it succeeded and the number that it printed.
     fn ended(script: &str) -> (bool, u32) {
-        let mut process = ProcessGroup::start(Command::new("sh").args(["-c", script])).unwrap();
+        let mut process =
+            ProcessGroup::start(Command::new("sh").args(["-c", script]), Stdio::null()).unwrap();
         let code = loop {
             if let Some(code) = process.ended() {
                 break code;
@@ -233,7 +239,9 @@ mod tests {
                 assert_eq!(state(left), None, "{end} {output}");
             }
         }
-        let process = ProcessGroup::start(Command::new("sh").args(["-c", "sleep 600 & sleep 600"])).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 & sleep 600"]);
+        let process = ProcessGroup::start(&mut command, Stdio::null()).unwrap();
         let group = group(&process.child);
         drop(process);
         assert!(kill_process_group(Pid::from_raw(group).unwrap(), Signal::KILL).is_err());

@@ -12,16 +12,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{fmt, io};
 
-use super::clone_folder::CloneFolder;
 use super::commit::{object_id, oid};
 use super::error::{Libgit2Error, ObjectError, ObjectFault, RepositoryError};
 use super::failpoint::Failpoints;
+use super::temporary_folder::TemporaryFolder;
 use crate::model::{Blob, ObjectId, Tree, Trees};
 use git2::{
     ConfigLevel, ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Odb, OdbLookupFlags,
     Repository, RepositoryInitOptions, RepositoryOpenFlags, StatusOptions,
 };
-use tempfile::TempDir;
 
 /// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to
 /// one of these. Does not search parent folders. The work tree is the folder in which its `.git` is, whatever
@@ -114,7 +113,13 @@ pub(super) fn has_unreadable(repository: &Path, ids: &[ObjectId]) -> bool {
 
 /// Removes the packs that a process did not finish. They cost only disk space, so an error is ignored.
 pub(super) fn remove_unfinished(repository: &Path) {
-    let _ = remove_in(&repository.join("objects/pack"), |name| name.starts_with("tmp_"));
+    let _ = remove_in(&repository.join("objects/pack"), is_unfinished_pack);
+}
+
+/// Returns whether a file beside packs is what Git or libgit2 writes before it has a name.
+fn is_unfinished_pack(name: &str) -> bool {
+    // `git repack` begins with a dot, the others do not.
+    ["tmp_", ".tmp-", "pack_git2_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Removes the lock files and temporary files that a crashed writer left: the caller must hold the lock that
@@ -123,14 +128,14 @@ pub(crate) fn clear(path: &Path) -> Result<(), RepositoryError> {
     // A lock file that a crashed writer left would block every later writer.
     let _ = remove_in(path, |name| name.ends_with(".lock"))?;
     let objects = path.join("objects");
-    let mut folders = remove_in(&objects, |name| name.starts_with("tmp_object"))?;
+    // Those of libgit2 are called `tmp_object_git2_`, those of Git `tmp_obj_`.
+    let is_unfinished = |name: &str| name.starts_with("tmp_obj");
+    let mut folders = remove_in(&objects, is_unfinished)?;
     folders.retain(|folder| folder.file_name().is_some_and(|name| name.len() == 2));
     for folder in folders {
-        remove_in(&folder, |name| name.starts_with("tmp_object"))?;
+        remove_in(&folder, is_unfinished)?;
     }
-    remove_in(&objects.join("pack"), |name| {
-        name.starts_with("pack_git2_") || name.starts_with("tmp_") || name.ends_with(".lock")
-    })?;
+    remove_in(&objects.join("pack"), |name| is_unfinished_pack(name) || name.ends_with(".lock"))?;
     let mut folders = vec![path.join("refs")];
     while let Some(folder) = folders.pop() {
         folders.extend(remove_in(&folder, |name| name.ends_with(".lock"))?);
@@ -168,9 +173,9 @@ pub struct RepositoryPool {
     folder: PathBuf,
     idle: Mutex<Vec<Repository>>,
     /// A repository whose objects are read, too.
-    also: Option<Arc<TempDir>>,
+    also: Option<Arc<TemporaryFolder>>,
     /// Last, so that the files are closed before the folder is removed.
-    _temporary: Option<Arc<CloneFolder>>,
+    _temporary: Option<Arc<TemporaryFolder>>,
 }
 
 impl RepositoryPool {
@@ -183,12 +188,12 @@ impl RepositoryPool {
     }
 
     /// Keeps the folder of a clone for one command on disk for as long as anything reads it.
-    pub(crate) fn within(self, temporary: Option<Arc<CloneFolder>>) -> Self {
+    pub(crate) fn within(self, temporary: Option<Arc<TemporaryFolder>>) -> Self {
         Self { _temporary: temporary, ..self }
     }
 
     /// Reads the objects of the repository in the folder `also`, too.
-    pub(crate) fn with(self, also: Arc<TempDir>) -> Self {
+    pub(crate) fn with(self, also: Arc<TemporaryFolder>) -> Self {
         self.close();
         Self { also: Some(also), ..self }
     }

@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tempfile::TempDir;
-
+use super::temporary_folder::TemporaryFolder;
 use crate::model::escaped;
 use crate::transport::{Network, Secret, SecretError, SecretSource};
 
@@ -336,14 +335,14 @@ impl GitAccess {
 /// own host gets an answer.
 pub(super) struct CredentialServer {
     /// Only this user can enter it.
-    folder: TempDir,
+    folder: TemporaryFolder,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl CredentialServer {
     pub(super) fn start(login: Login) -> std::io::Result<Self> {
-        let folder = tempfile::tempdir()?;
+        let folder = TemporaryFolder::create(None)?;
         let listener = UnixListener::bind(folder.path().join("s"))?;
         let is_over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&is_over);

@@ -19,6 +19,7 @@ use super::host_error::GitWords;
 use super::process::{Output, isolate, local, run, version};
 use super::process_group::StepKind;
 use super::repository::init_bare;
+use super::temporary_folder::TemporaryFolder;
 use crate::model::{CommitId, escaped};
 
 /// How long a program may be silent.
@@ -152,7 +153,7 @@ impl SignedCommit<'_> {
             let fact = format!("`git` is version {major}.{minor}, which cannot verify SSH signatures");
             return Err(UnverifiedCommit::new(fact, "install Git 2.34 or later"));
         }
-        let folder = tempfile::tempdir().map_err(|error| self.failed(error))?;
+        let folder = TemporaryFolder::create(None).map_err(|error| self.failed(error))?;
         let (folder, keys) = (folder.path(), folder.path().join("keys"));
         let (repository, home) = (folder.join("repository"), folder.join("gnupg"));
         self.prepare(file, &repository, &home, &keys).map_err(|error| self.failed(error))?;

@@ -236,12 +236,13 @@ fn read(file: &Path) -> SentNotifications {
 }
 
 fn write(file: &Path, sent: &SentNotifications) -> std::io::Result<()> {
-    let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new(".")))?;
+    // One name, so that what a killed process left is replaced. The state folder has one writer.
+    let temporary = file.with_extension("tmp");
+    let mut new = std::fs::File::create(&temporary)?;
     new.write_all(&serde_json::to_vec(sent)?)?;
     // Synced before the rename, so that a power cut does not leave an empty file.
-    new.as_file().sync_all()?;
-    new.persist(file)?;
-    Ok(())
+    new.sync_all()?;
+    std::fs::rename(temporary, file)
 }
 
 #[cfg(test)]

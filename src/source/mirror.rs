@@ -14,7 +14,7 @@ use super::snapshot::ReaderCache;
 use super::{CacheMode, Snapshot, SourceConfig};
 use super::{Error, HeadKind};
 use crate::git::refs::{self, RefTarget};
-use crate::git::{self, Advertised, CloneFolder, GitFault, Repository, RepositoryPool};
+use crate::git::{self, Advertised, GitFault, Repository, RepositoryPool, TemporaryFolder};
 use crate::model::CommitId;
 
 /// The name of the wanted ref in the mirror.
@@ -31,7 +31,7 @@ const NAME_KEY: &str = "gitoggle.name";
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
     /// The repository that replaces the cache if there is none or it must not be written.
-    temporary: Option<Arc<CloneFolder>>,
+    temporary: Option<Arc<TemporaryFolder>>,
     /// Whether the cache is damaged.
     distrusted: bool,
 }
@@ -87,7 +87,7 @@ impl Mirror {
 
     /// Fetches into a temporary repository that borrows the objects of the cache, as long as that is not
     /// damaged.
-    fn borrow(&mut self, config: &SourceConfig) -> Result<(Arc<CloneFolder>, Resolved), Error> {
+    fn borrow(&mut self, config: &SourceConfig) -> Result<(Arc<TemporaryFolder>, Resolved), Error> {
         let cache = config.cache.as_deref().filter(|_| !self.distrusted);
         let known = self.temporary.take().filter(|_| !self.distrusted);
         let lent = match known {
@@ -126,7 +126,7 @@ fn is_damaged(folder: &Path, config: &SourceConfig, error: &Error) -> bool {
 fn take(
     config: &SourceConfig,
     folder: &Path,
-    temporary: Option<Arc<CloneFolder>>,
+    temporary: Option<Arc<TemporaryFolder>>,
     resolved: Resolved,
 ) -> Result<Snapshot, Error> {
     let pool = RepositoryPool::new(folder.to_owned()).within(temporary);
@@ -304,16 +304,16 @@ fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
 }
 
 /// Creates an empty repository on the disk that was sized for a clone: that of the cache.
-fn temporary(config: &SourceConfig) -> Result<Arc<CloneFolder>, Error> {
+fn temporary(config: &SourceConfig) -> Result<Arc<TemporaryFolder>, Error> {
     let home = config.cache.as_deref().and_then(Path::parent);
-    let folder =
-        CloneFolder::create(home).map_err(|error| io("create a folder in", std::env::temp_dir(), error))?;
+    let folder = TemporaryFolder::create(home)
+        .map_err(|error| io("create a folder in", std::env::temp_dir(), error))?;
     init(folder.path(), config)?;
     Ok(Arc::new(folder))
 }
 
 /// Creates a repository that uses the objects of `lender`, so that the server does not send them again.
-fn lend(config: &SourceConfig, lender: &Repository) -> Result<Arc<CloneFolder>, Error> {
+fn lend(config: &SourceConfig, lender: &Repository) -> Result<Arc<TemporaryFolder>, Error> {
     let folder = temporary(config)?;
     git::borrow_objects(folder.path(), lender.path())
         .map_err(|error| io("write to", folder.path().to_owned(), error))?;

@@ -15,8 +15,8 @@ use super::SharedOptions;
 use super::head;
 use super::head::SharedHead;
 use crate::git::{
-    self, CloneFolder, Failpoints, GitAccess, GitError, Libgit2Error, PushVerdict, RepoUrl, RepositoryPool,
-    UnsupportedFormat, refs,
+    self, Failpoints, GitAccess, GitError, Libgit2Error, PushVerdict, RepoUrl, RepositoryPool,
+    TemporaryFolder, UnsupportedFormat, refs,
 };
 use crate::model::{CommitId, chain};
 use crate::state::applied::AppliedRepository;
@@ -148,7 +148,8 @@ impl SharedRemote {
         }
         // `plan` and `status` do not change the state (src/cli/README.md, "Commands that only
         // read"). Their clone is on its disk, which was sized for one.
-        let temporary = CloneFolder::create(Some(folder)).map_err(Error::io("create a folder in", folder))?;
+        let temporary =
+            TemporaryFolder::create(Some(folder)).map_err(Error::io("create a folder in", folder))?;
         let path = temporary.path();
         git::init(path, RepositoryInitOptions::new().bare(true)).map_err(Error::repository(path))?;
         let own = std::path::absolute(folder.join("state.git")).ok();

@@ -182,6 +182,9 @@ fn locks_and_temporary_files_of_a_dead_process_are_removed() {
         "config.lock",
         "packed-refs.lock",
         "objects/pack/pack_git2_x",
+        "objects/pack/.tmp-7-pack-x",
+        "objects/pack/tmp_pack_x",
+        "objects/tmp_obj_x",
         "objects/tmp_object_git2_x",
     ];
     for name in stale {
