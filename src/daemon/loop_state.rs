@@ -97,7 +97,6 @@ impl LoopState {
     pub(super) fn on_found(&mut self, head: Option<CommitId>) -> bool {
         let is_new = self.is_new(head);
         if is_new {
-            self.probe.found_news(Instant::now());
             self.schedule.forget_rejection();
         }
         is_new

@@ -25,7 +25,8 @@ use crate::source::{CacheMode, FetchProblem, Fetched, Source, SourceConfig};
 const LOST_AFTER: Duration = Duration::from_secs(1);
 
 /// The times after a webhook at which a remote is looked up again, because some hosts announce a push before
-/// a fetch can see it.
+/// a fetch can see it. All of them happen, because what a lookup finds may be an older push
+/// (src/daemon/README.md, "Triggers and schedule").
 const SECOND_LOOKS: [Duration; 4] =
     [Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(30)];
 
@@ -42,9 +43,7 @@ pub(super) struct HeadProbe {
     /// Whether another lookup was requested meanwhile; the running one may be too early to find a newer
     /// commit.
     is_requested_again: bool,
-    /// The time of the last webhook, until something new is found, and the lookups that are still to follow
-    /// it.
-    delivered: Option<Instant>,
+    /// The lookups that are still to follow the last webhook.
     second_looks: VecDeque<Instant>,
     fetched: Option<Fetched>,
     /// The time since which a local ref cannot be read.
@@ -66,7 +65,6 @@ impl HeadProbe {
             failures: 0,
             rests_until: None,
             is_requested_again: false,
-            delivered: None,
             second_looks: VecDeque::new(),
             fetched: None,
             unreadable_since: None,
@@ -134,11 +132,9 @@ impl HeadProbe {
         self.lookup = Some(tokio::task::spawn_blocking(move || source.resolve().ok()));
     }
 
-    /// Looks a remote repository up again some times after a webhook at `delivered`, until something new is
-    /// found.
+    /// Looks a remote repository up again some times after a webhook at `delivered`.
     pub(super) fn expect(&mut self, delivered: Instant) {
         if !self.is_local() {
-            self.delivered = Some(delivered);
             self.second_looks = SECOND_LOOKS.map(|wait| delivered + wait).into();
         }
     }
@@ -153,14 +149,6 @@ impl HeadProbe {
         let count = self.second_looks.len();
         self.second_looks.retain(|due| *due > now);
         if self.second_looks.len() < count { self.start() } else { self.poll() }
-    }
-
-    /// Ends the lookups after a webhook: one that began at `began` has found something new.
-    pub(super) fn found_news(&mut self, began: Instant) {
-        if self.delivered.is_some_and(|delivered| delivered <= began) {
-            self.delivered = None;
-            self.second_looks.clear();
-        }
     }
 
     /// Waits for the end of a lookup; never returns if none is running. Returns none if the repository could

@@ -216,9 +216,6 @@ impl Driver {
         let FinishedPass { mut reconciler, revisions, result, toggles } =
             self.attend(pass, &mut running, &mut state.probe, stop).await?;
         let took = started.elapsed();
-        if running.revision().is_some_and(|found| Some(found) != state.seen) {
-            state.probe.found_news(started);
-        }
         // If the pass did not read the source, only a move after its start is a reason for another pass.
         state.seen = running.revision().or(head);
         if state.seen.is_some() || result.is_ok() {
