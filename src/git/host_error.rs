@@ -4,6 +4,7 @@
 //! With `LC_ALL=C`, Git's own sentences are the same everywhere. An unknown sentence has no hint, and is
 //! shown all the same.
 
+use std::path::PathBuf;
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -44,6 +45,8 @@ pub enum GitError {
 #[derive(Debug, thiserror::Error)]
 #[error("{}{words}", .fault.fact(.url))]
 pub struct GitFailure {
+    /// The value of `--ca-file`.
+    pub(super) ca_file: Option<PathBuf>,
     pub(super) url: RepoUrl,
     pub(super) fault: GitFault,
     /// What the program said.
@@ -284,7 +287,13 @@ impl GitError {
     /// Returns advice for the operator.
     pub(crate) fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::Failed(failure) => return failure.fault.hint(&failure.url, &failure.words),
+            Self::Failed(failure) => match &failure.ca_file {
+                Some(path) if failure.fault == GitFault::Certificate => format!(
+                    "to trust the issuer, add its CA certificate to `{}` (`--ca-file`)",
+                    escaped(&path.display().to_string())
+                ),
+                _ => return failure.fault.hint(&failure.url, &failure.words),
+            },
             Self::NoGit(_) | Self::TooOld(_) => {
                 "install a newer Git, or pass the path of a checkout as `--repo`".to_owned()
             }
@@ -497,7 +506,12 @@ fn cut(text: &str) -> String {
 impl GitError {
     /// Makes the error of a simulated network.
     pub(crate) fn unreachable(url: RepoUrl, why: &str) -> Self {
-        Self::Failed(Box::new(GitFailure { url, fault: GitFault::Network, words: GitWords::of(why) }))
+        Self::Failed(Box::new(GitFailure {
+            url,
+            fault: GitFault::Network,
+            ca_file: None,
+            words: GitWords::of(why),
+        }))
     }
 }
 

@@ -254,7 +254,7 @@ fn failed(lender: &Path, output: &Output) -> GitError {
     GitError::Failed(Box::new(GitFailure {
         url: RepoUrl::local(lender),
         fault: GitFault::Other,
-       
+        ca_file: None,
         words,
     }))
 }

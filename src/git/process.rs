@@ -434,6 +434,7 @@ impl<'a> Step<'a> {
         GitError::Failed(Box::new(GitFailure {
             url: self.url.clone(),
             fault: GitFault::of(stderr),
+            ca_file: self.access.network.ca_file.clone(),
             words: self.kept(GitWords::of(stderr)),
         }))
     }

@@ -230,9 +230,11 @@ impl Report {
             && self.plan.is_empty()
     }
 
-    /// Returns the plan as the pass carried it out: the changes that it held are withheld.
+    /// Returns the plan as the pass carried it out: the changes that it held are withheld. What the service has not
+    /// confirmed is still to be published.
     pub(crate) fn concluded_plan(&self) -> Arc<Plan> {
         let results = self.plan.changes().iter().zip(&self.results);
+        let results = results.filter(|(_, result)| !result.is_pending());
         let held =
             results.filter_map(|(change, result)| Some((change.id.clone(), Arc::clone(result.hold()?))));
         let held: BTreeMap<ToggleId, Arc<Hold>> = held.collect();
@@ -485,7 +487,7 @@ mod tests {
             (CertificateFault::Untrusted, false),
             (CertificateFault::WrongName, false),
         ] {
-            let outcome = untrusted(fault, "t.example");
+            let outcome = untrusted(fault, "t.example", &crate::transport::Network::default());
             let stop = StopReason::from_outcome(&outcome, ServiceTrust::Unproven);
             assert_eq!(stop.hint().is_some(), has_hint, "{stop}");
         }

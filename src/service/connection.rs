@@ -64,6 +64,7 @@ pub(super) struct ServiceConnection {
     base_url: BaseUrl,
     source: SecretSource,
     http: reqwest::Client,
+    network: Network,
     token: Arc<RwLock<Arc<Token>>>,
 }
 
@@ -96,7 +97,7 @@ impl ServiceConnection {
         network.connect_timeout = network.connect_timeout.min(timeout - timeout / 10);
         let http = network.client(timeout)?;
         let token = Token { authorization: Authorization::new(source.read()?)?, generation: 0 };
-        Ok(Self { base_url, source, http, token: Arc::new(RwLock::new(Arc::new(token))) })
+        Ok(Self { base_url, source, http, network, token: Arc::new(RwLock::new(Arc::new(token))) })
     }
 
     pub(super) const fn base_url(&self) -> &BaseUrl {
@@ -194,7 +195,7 @@ impl ServiceConnection {
                 Ok(received)
             }
             Err(error) => {
-                let outcome = unanswered(&error, secret.expose(), self.base_url.authority());
+                let outcome = unanswered(&error, secret.expose(), self.base_url.authority(), &self.network);
                 let took_ms = started.elapsed().as_millis();
                 tracing::debug!(name: "unanswered", %method, path, took_ms = %took_ms, reason = %outcome, "no response");
                 Err(outcome)
@@ -310,10 +311,10 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 
 /// Returns the outcome of a request to the service at `host` that failed without a response. Removes `secret`
 /// from its texts.
-pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str) -> Outcome {
+pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str, network: &Network) -> Outcome {
     // A rejected certificate is also a failed connection, so it comes first.
     if let Some(fault) = certificate_fault(error) {
-        return untrusted(fault, host);
+        return untrusted(fault, host, network);
     }
     if is_without_tls(error) {
         let reason = format!("`{host}` does not speak TLS, so nothing was sent");
@@ -355,8 +356,8 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
 }
 
 /// Returns the outcome of a request to a `host` whose certificate was rejected.
-pub(crate) fn untrusted(fault: CertificateFault, host: &str) -> Outcome {
-    unsent(fault, certificate(fault, host))
+pub(crate) fn untrusted(fault: CertificateFault, host: &str, network: &Network) -> Outcome {
+    unsent(fault, certificate(fault, host, network))
 }
 
 /// Returns the outcome of a handshake that failed before the request was sent.
@@ -364,7 +365,7 @@ fn unsent(fault: CertificateFault, reason: String) -> Outcome {
     Outcome { fault: Some(fault), ..Outcome::new(OutcomeKind::Untrusted, Certainty::NotStored, reason) }
 }
 
-fn certificate(fault: CertificateFault, host: &str) -> String {
+fn certificate(fault: CertificateFault, host: &str, network: &Network) -> String {
     match fault {
         CertificateFault::CaCertificate => format!(
             "could not verify the certificate of `{host}`: {fault}; create a server certificate with the basic \
@@ -375,10 +376,10 @@ fn certificate(fault: CertificateFault, host: &str) -> String {
             format!("the certificate of `{host}` is not valid yet; check the clock of this machine")
         }
         CertificateFault::Other => format!("could not verify the certificate of `{host}`: {fault}"),
-        CertificateFault::Untrusted => format!(
-            "the certificate of `{host}` is not signed by a trusted CA; to trust its CA, pass the CA certificate with \
-             `--ca-file`"
-        ),
+        CertificateFault::Untrusted => {
+            let advice = network.trust_advice();
+            format!("the certificate of `{host}` is not signed by a trusted CA; {advice}")
+        }
         CertificateFault::WrongName => {
             format!("the certificate of `{host}` is for another name; check `--base-url`")
         }
@@ -425,7 +426,7 @@ mod tests {
             crate::transport::provider();
             let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_millis(200));
             let sent = client.build().unwrap().get(format!("http://{address}/")).send().await;
-            unanswered(&sent.unwrap_err(), "", "t.example")
+            unanswered(&sent.unwrap_err(), "", "t.example", &Network::default())
         }
 
         #[tokio::test]
@@ -445,7 +446,7 @@ mod tests {
                 (cut, "lost", Certainty::Unknown, "no response arrived: "),
                 (refused, "busy", Certainty::NotStored, "could not connect to `t.example`: "),
                 (
-                    untrusted(CertificateFault::Expired, "t.example"),
+                    untrusted(CertificateFault::Expired, "t.example", &Network::default()),
                     "untrusted",
                     Certainty::NotStored,
                     "has expired",
@@ -458,8 +459,14 @@ mod tests {
 
         #[test]
         fn the_reason_of_an_untrusted_certificate_names_the_flag() {
-            let outcome = untrusted(CertificateFault::Untrusted, "t.example");
-            assert!(outcome.to_string().contains("`--ca-file`"));
+            for (ca_file, advice) in [
+                (None, "pass the CA certificate with `--ca-file`"),
+                (Some("/etc/ca.pem".into()), "add the CA certificate to `/etc/ca.pem` (`--ca-file`)"),
+            ] {
+                let network = Network { ca_file, ..Network::default() };
+                let outcome = untrusted(CertificateFault::Untrusted, "t.example", &network);
+                assert!(outcome.to_string().contains(advice), "{outcome}");
+            }
         }
     }
 }

@@ -93,6 +93,7 @@ pub(crate) struct DaemonClient {
     url: DaemonUrl,
     token: Secret,
     client: reqwest::blocking::Client,
+    network: Network,
 }
 
 impl DaemonClient {
@@ -103,7 +104,7 @@ impl DaemonClient {
             _ => Schemes::HttpsOnly,
         };
         let client = network.blocking_client_for(TIMEOUT, schemes)?;
-        Ok(Self { url, token, client })
+        Ok(Self { url, token, client, network: network.clone() })
     }
 
     pub(crate) fn url(&self) -> &DaemonUrl {
@@ -132,7 +133,7 @@ impl DaemonClient {
         let response = request
             .header(AUTHORIZATION, format!("Bearer {}", self.token.expose()))
             .send()
-            .map_err(|error| DaemonError::Unreachable(address(), no_response(&error)))?;
+            .map_err(|error| DaemonError::Unreachable(address(), no_response(&error, &self.network)))?;
         let location = response.headers().get(LOCATION);
         let location = location.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let status = response.status().as_u16();

@@ -179,6 +179,17 @@ impl Network {
         Ok(Some(bundle))
     }
 
+    /// Returns how to trust the CA of a server whose certificate is signed by none that is trusted.
+    pub(crate) fn trust_advice(&self) -> String {
+        match &self.ca_file {
+            None => "to trust its CA, pass the CA certificate with `--ca-file`".to_owned(),
+            Some(path) => format!(
+                "to trust its CA, add the CA certificate to `{}` (`--ca-file`), which does not have it",
+                escaped(&path.display().to_string())
+            ),
+        }
+    }
+
     fn ca_file(&self) -> Result<Option<(&Path, Vec<u8>)>, NetworkError> {
         let Some(path) = &self.ca_file else {
             return Ok(None);
@@ -352,11 +363,11 @@ pub fn reason(error: &(dyn Error + 'static)) -> Reason {
 }
 
 /// Returns why a request got no response: the fault of the certificate or of the proxy, or the last cause.
-pub(super) fn no_response(error: &reqwest::Error) -> Reason {
+pub(super) fn no_response(error: &reqwest::Error, network: &Network) -> Reason {
     if let Some(fault) = certificate_fault(error) {
         let hint = match fault {
-            CertificateFault::Untrusted => "; to trust its CA, pass the CA certificate with `--ca-file`",
-            _ => "",
+            CertificateFault::Untrusted => format!("; {}", network.trust_advice()),
+            _ => String::new(),
         };
         return Reason(format!("could not verify its certificate: {fault}{hint}"));
     }
