@@ -7,7 +7,7 @@
 
 use std::io;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -263,22 +263,48 @@ impl Drop for CommandRuntime {
 }
 
 pub(super) fn runtime(threads: usize) -> Result<CommandRuntime, Failure> {
-    start(tokio::runtime::Builder::new_multi_thread().worker_threads(threads))
+    start(tokio::runtime::Builder::new_multi_thread().worker_threads(threads), threads)
 }
 
 /// Starts a runtime. It has one thread for blocking work from the start: without one, it would panic if the
 /// system has no thread left; with one, the work waits for a thread.
-pub(super) fn start(runtime: &mut tokio::runtime::Builder) -> Result<CommandRuntime, Failure> {
+pub(super) fn start(
+    runtime: &mut tokio::runtime::Builder,
+    workers: usize,
+) -> Result<CommandRuntime, Failure> {
+    const DOING: &str = "start the threads of this process";
+    try_threads(workers + 1).map_err(Failure::could_not(DOING))?;
     let built = quietly(|| {
-        let runtime = runtime.enable_all().build()?;
+        // Before the thread starts: the end of any other runtime would wait for a thread that never ends.
+        let runtime = CommandRuntime(Some(runtime.enable_all().build()?));
         runtime.spawn_blocking(|| {
             loop {
                 std::thread::park();
             }
         });
-        Ok::<_, io::Error>(CommandRuntime(Some(runtime)))
+        Ok::<_, io::Error>(runtime)
     });
-    built.map_err(Failure::could_not("start the threads of this process"))?.map_err(Failure::failed)
+    built.map_err(Failure::could_not(DOING))?.map_err(Failure::failed)
+}
+
+/// Starts as many threads at a time, and ends them. If only some of a runtime's threads can start, it waits for
+/// ever for the end of those.
+fn try_threads(count: usize) -> io::Result<()> {
+    let running = || std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+    let (before, gate) = (running(), Mutex::new(()));
+    std::thread::scope(|scope| {
+        let _closed = gate.lock();
+        let start = || std::thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()));
+        (0..count).try_for_each(|_| start().map(drop))
+    })?;
+    // For a moment, a thread that has ended counts for the limit of the system.
+    for _ in 0..100 {
+        if running() <= before {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// Returns the message of a panic of `work`, which is not printed.

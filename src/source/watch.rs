@@ -33,6 +33,9 @@ pub fn watch(
     reference: Option<&str>,
     on_event: impl Fn() + Send + 'static,
 ) -> Result<Watcher, WatchError> {
+    // `notify` does not check that its thread starts, and panics without one.
+    let thread = std::thread::Builder::new().spawn(|| {}).map_err(notify::Error::io)?;
+    let _ = thread.join();
     let path = std::path::absolute(path).map_err(notify::Error::io)?;
     let parent = path.parent().map(Path::to_owned);
     let own = path.clone();

@@ -29,11 +29,14 @@ use crate::source::CacheMode;
 )]
 pub(crate) struct RunArgs {}
 
+/// The threads that answer requests and run the loop.
+const WORKERS: usize = 2;
+
 pub(super) fn run(settings: &Settings, _: &RunArgs) -> Result<ExitStatus, Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // Idle threads keep the memory of what they read, and the daemon rests between passes.
-    runtime.worker_threads(2).thread_keep_alive(Duration::from_millis(500));
-    setup::start(&mut runtime)?.block_on(serve(settings))
+    runtime.worker_threads(WORKERS).thread_keep_alive(Duration::from_millis(500));
+    setup::start(&mut runtime, WORKERS)?.block_on(serve(settings))
 }
 
 async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {

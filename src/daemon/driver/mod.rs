@@ -9,6 +9,8 @@ mod running_pass;
 mod tests;
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, watch};
@@ -294,8 +296,17 @@ fn pass_span() -> Span {
     tracing::error_span!("pass", pass = format!("{:08x}", fastrand::u32(..)))
 }
 
-/// Has the runtime start a thread for work that found none: it tries only when work is added.
+/// Has the runtime start a thread for work that found none: it tries only when work is added. Logs once that the
+/// system has none.
 fn retry_threads() {
+    static IS_LOGGED: AtomicBool = AtomicBool::new(false);
+    match std::thread::Builder::new().spawn(|| {}) {
+        Ok(_) => IS_LOGGED.store(false, Relaxed),
+        Err(error) if !IS_LOGGED.swap(true, Relaxed) => {
+            tracing::warn!(name: "no_thread", reason = %error, "the system starts no further thread for this process; waiting for one");
+        }
+        Err(_) => {}
+    }
     drop(tokio::task::spawn_blocking(|| {}));
 }
 
