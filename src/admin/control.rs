@@ -5,11 +5,12 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json as value;
+use tokio::time::Instant;
 
 use super::authorize::OperatorRequest;
 use super::response::{command, json, problem, problem_with_hint};
 use crate::admin::state::AdminState;
-use crate::daemon::{ControlError, Rejection, ScopedSuspensionJson};
+use crate::daemon::{ControlError, NOT_THE_WRITER, Rejection, Role, ScopedSuspensionJson};
 use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, duration, escaped, hinted, rfc3339};
 use crate::plan::hold::RESUME;
 
@@ -19,9 +20,12 @@ const LONGEST_REASON: usize = 1000;
 const LONGEST_SUSPENSION: u64 = 10 * 366 * 86_400;
 
 pub(super) async fn reconcile(request: OperatorRequest) -> Result<Response, Response> {
+    if matches!(request.shared.0.admin.status.borrow().role, Role::Follower(_)) {
+        return Err(ControlError::NotNow(NOT_THE_WRITER.to_owned()).into());
+    }
     request.control().reconcile().await?;
     tracing::info!(name: "command", command = "reconcile", caller = %request.caller, "operator command carried out");
-    Ok(json(StatusCode::ACCEPTED, &value!({ "accepted": true })))
+    Ok(request.shared.accepted())
 }
 
 pub(super) async fn suspend(request: OperatorRequest) -> Result<Response, Response> {
@@ -65,6 +69,18 @@ pub(super) async fn resume(request: OperatorRequest) -> Result<Response, Respons
 }
 
 impl AdminState {
+    /// Returns the answer to a request for a pass, which says until when it waits.
+    pub(super) fn accepted(&self) -> Response {
+        let status = self.0.admin.status.borrow();
+        let waiting = status.waiting.filter(|waiting| Instant::now() < waiting.until);
+        let mut answer = value!({ "accepted": true });
+        if let Some(waiting) = waiting {
+            answer["reason"] = waiting.to_string().into();
+            answer["starts_at"] = rfc3339(waiting.at).into();
+        }
+        json(StatusCode::ACCEPTED, &answer)
+    }
+
     /// Returns the refusal to resume a scope that is not suspended.
     fn not_suspended(&self, scope: &SuspensionScope) -> Response {
         let status = self.0.admin.status.borrow();

@@ -17,7 +17,7 @@ use http_body_util::BodyExt as _;
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
-use super::response::{json, problem};
+use super::response::problem;
 use super::signature::{self, Forged, WebhookCheck, WebhookKind};
 use super::state::{AdminState, LONGEST_REQUEST};
 use crate::model::rfc3339;
@@ -66,7 +66,7 @@ pub(super) async fn receive(
             deliveries.accept();
             shared.0.admin.metrics.webhook_accepted();
             tracing::info!(name: "webhook_received", kind = kind.as_str(), "webhook received, pass triggered");
-            json(StatusCode::ACCEPTED, &serde_json::json!({ "accepted": true }))
+            shared.accepted()
         }
         Err(refusal) => {
             deliveries.refuse(kind, refusal.reason(), refusal.hint());

@@ -117,6 +117,7 @@ impl Progress {
             | Event::Failed(..)
             | Event::HeldBack(_)
             | Event::Looked(_)
+            | Event::Queues(_)
             | Event::Sends(..) => {}
         }
     }
@@ -235,7 +236,11 @@ impl RunObserver {
             }
             Event::Overwrites(change, live) => log_over(change, live),
             Event::Ended(change, result, answer) => self.ended(change, result, *answer),
-            Event::Doubted(_) | Event::HeldBack(_) | Event::Looked(_) | Event::Sends(..) => {}
+            Event::Doubted(_)
+            | Event::HeldBack(_)
+            | Event::Looked(_)
+            | Event::Queues(_)
+            | Event::Sends(..) => {}
         }
     }
 

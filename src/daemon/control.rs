@@ -67,6 +67,9 @@ pub struct Control {
     commands: mpsc::Sender<DriverCommand>,
 }
 
+/// Why a process that waits for the end of another one carries out no order.
+pub(crate) const NOT_THE_WRITER: &str = "this process is not the writer; send the order to the writer";
+
 /// The reason why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {

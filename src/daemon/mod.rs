@@ -13,6 +13,7 @@ mod status;
 pub use crate::model::{HoldKind, ToggleState};
 pub use crate::pass::{DeploymentHistory, DeploymentPart};
 pub use crate::plan::{DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json};
+pub(crate) use control::NOT_THE_WRITER;
 pub use control::{Control, ControlError, DriverCommand, Trigger};
 pub use driver::Driver;
 pub use metrics::{Metrics, ScanResult};

@@ -36,6 +36,8 @@ pub struct PublishAnswer {
 /// An event of a running pass.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
+    /// Another process publishes on the shared state, and the pass waits for it. Names that process.
+    Queues(&'a str),
     /// The pass has read the source at this revision.
     Looked(CommitId),
     /// The first request of this plan is about to be sent.

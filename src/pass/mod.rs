@@ -205,7 +205,12 @@ impl Reconciler {
         // it takes.
         let (view, config, source) = (self.store.view().clone(), &self.config, &mut self.source);
         let mut may_restore = |recorded| staleness::may_restore(recorded, &view, config, source);
-        let listed = self.store.refresh(now, &|| context.is_stopped(), &mut may_restore);
+        let listed = self.store.refresh(
+            now,
+            &|| context.is_stopped(),
+            &|holder| context.report(Event::Queues(holder)),
+            &mut may_restore,
+        );
         match (listed, result) {
             // It names the toggles.
             (Err(error @ state::Error::InUse { .. }), Ok(report)) => {
@@ -256,7 +261,8 @@ impl Reconciler {
         let (config, source) = (&self.config, &mut self.source);
         let mut may_restore = |recorded| staleness::may_restore(recorded, &allowed, config, source);
         let now = self.config.clock.unix();
-        Ok(self.store.refresh(now, &|| context.is_stopped(), &mut may_restore)?)
+        let queues = |holder: &str| context.report(Event::Queues(holder));
+        Ok(self.store.refresh(now, &|| context.is_stopped(), &queues, &mut may_restore)?)
     }
 
     /// Reads the source. Returns the time that it took as well.

@@ -24,7 +24,7 @@ pub(crate) use shared::SimulatedRemote;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;
 pub(crate) use shared::{GitProgram, RemoteRef};
-pub use shared::{MayRestore, RemoteFault, SharedOptions, SharedRemote};
+pub use shared::{MayRestore, Queues, RemoteFault, SharedOptions, SharedRemote};
 pub use sidecar::Orders;
 pub use sidecar::{CleanPass, Failures};
 pub use sidecar::{EqualVersion, LiveVersions, OtherVersion};

@@ -10,7 +10,7 @@ use super::applied::{AppliedEdit, AppliedRepository, DocumentReader, PassHead, S
 use super::folder::{self, Lock, Place};
 use super::journal::{Journal, JournalFile, fresh_id};
 use super::journal::{JournalIndex, JournalTrim};
-use super::shared::{Lease, MayRestore};
+use super::shared::{Lease, MayRestore, Queues};
 use super::shared::{PassAnnouncement, SharedSession};
 use super::sidecar::Orders;
 use super::sidecar::{self, CleanPass, Failures};
@@ -110,13 +110,19 @@ impl Store {
     /// # Errors
     /// [`Error::InUse`] if another process publishes for too long or until `stop`, and the cause if the ref
     /// cannot be read or updated.
-    pub fn refresh(&mut self, now: i64, stop: Stop<'_>, may_restore: MayRestore<'_>) -> Result<(), Error> {
+    pub fn refresh(
+        &mut self,
+        now: i64,
+        stop: Stop<'_>,
+        queues: Queues<'_>,
+        may_restore: MayRestore<'_>,
+    ) -> Result<(), Error> {
         // A running pass holds the ref already, and its checkpoints update it.
         let Some(session) = self.shared.as_mut().filter(|_| !self.journal.is_running()) else {
             return Ok(());
         };
         self.committed = JournalTrim::default();
-        let queued = session.queue(&mut self.applied, &mut self.journal, now, stop, may_restore);
+        let queued = session.queue(&mut self.applied, &mut self.journal, now, stop, queues, may_restore);
         self.show();
         queued
     }

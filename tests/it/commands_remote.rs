@@ -1,6 +1,6 @@
 //! Commands that a terminal sends to a running daemon.
 
-use crate::support::{ADMIN, Daemon, Gitoggle, World, body, doc, eventually};
+use crate::support::{ADMIN, Answer, Daemon, Gitoggle, World, body, doc, eventually};
 
 /// Builds a command to `daemon` with its admin token.
 fn command(world: &World, daemon: &Daemon, words: &str) -> Gitoggle {
@@ -62,6 +62,33 @@ fn an_allow_command_releases_one_environment_once_without_a_restart() {
         .stdout("")
         .stderr_contains(&["nothing in `shop/production` waits for `first-pass-assert`"]);
     world.nothing_sent();
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn an_order_for_a_pass_says_until_when_the_service_wants_no_request() {
+    let world = World::with_pay_applied();
+    let secret = world.write("hook", "a secret");
+    let daemon = Daemon::ready(&world, |run| run.set("webhook-secret-file", secret));
+    world.service.always(|_| Answer::status(503).header("Retry-After", "3600"));
+    world.repo.commit_pay(21, "Change pay");
+    daemon.is_unready_for(&["waiting until", "(Retry-After)"]);
+    let sent = world.service.count();
+    let reason = "because the service asked for it (Retry-After)";
+    command(&world, &daemon, "reconcile")
+        .exit(0)
+        .stdout_contains(&["requested a pass, which also retries refused toggles; waiting until ", reason]);
+    let headers = [("X-Gitlab-Token", "a secret"), ("X-Gitlab-Event", "Push Hook")];
+    let hook = daemon.endpoint.post("/webhook/gitlab", &headers, b"{}");
+    let (status, answer) = daemon.ask("/reconcile", "");
+    for (status, answer) in [(hook.status, hook.json()), (status, answer)] {
+        assert_eq!(status, 202, "{answer}");
+        assert!(answer["reason"].as_str().unwrap().ends_with(reason), "{answer}");
+        assert!(answer["starts_at"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok(), "{answer}");
+    }
+    daemon.says(&["the requested pass waits", reason]);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(world.service.count(), sent, "it gets no request until then");
     daemon.stops_cleanly();
 }
 

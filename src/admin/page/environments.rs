@@ -5,7 +5,7 @@ use std::cell::Cell;
 use maud::{Markup, html};
 
 use super::{List, View, address, class, counted_state, toggles, word};
-use crate::admin::web::{prose, safe};
+use crate::admin::web::{prose, safe, time};
 use crate::daemon::{EnvironmentStatus, StateCounts, Status, ToggleState, ToggleStatus, WithheldGroup};
 use crate::model::{counted, cut};
 
@@ -148,15 +148,13 @@ pub(super) fn waiting(view: &View<'_>) -> Markup {
     }
 }
 
-/// Returns what the page says without a withheld toggle.
-fn calm(view: &View<'_>) -> String {
-    let counts = view.status.overview.counts();
-    let then = if view.is_outdated() { " as of the last success" } else { "" };
-    match counts.in_state(ToggleState::Pending) {
-        0 => format!("Nothing is waiting{then}"),
-        pending => {
-            format!("Nothing waits for a decision{then}; not confirmed yet: {}", counted(pending, "toggle"))
-        }
+/// Renders what the page says without a withheld toggle.
+fn calm(view: &View<'_>) -> Markup {
+    let pending = view.status.overview.counts().in_state(ToggleState::Pending);
+    html! {
+        @if pending == 0 { "Nothing is waiting" } @else { "Nothing waits for a decision" }
+        @if let Some(at) = view.as_of() { ", as of " (time(at, view.now)) }
+        @if pending > 0 { "; not confirmed yet: " (counted(pending, "toggle")) }
     }
 }
 

@@ -174,7 +174,7 @@ impl View<'_> {
 
     /// Returns since when nothing newer is known.
     fn as_of(&self) -> Option<i64> {
-        self.status.last_success.map(|success| success.at).filter(|_| self.is_outdated())
+        self.status.toggles_at.filter(|_| self.is_outdated())
     }
 
     /// Renders a commit of the source: its short id, as a link where the forge is known.
@@ -424,7 +424,7 @@ fn render(view: &View<'_>) -> Markup {
             }
             div.card.outdated[view.is_outdated()] #summary {
                 @if counts.total() > 0 {
-                    @if let Some(at) = view.as_of() { p.dim #as-of { "As of the last success, " (time(at, view.now)) ":" } }
+                    @if let Some(at) = view.as_of() { p.dim #as-of { "As of " (time(at, view.now)) ":" } }
                     div.shares-box {
                         (environments::shares(counts))
                         p.states #counts {
@@ -440,7 +440,8 @@ fn render(view: &View<'_>) -> Markup {
 
 fn remarks(view: &View<'_>) -> Markup {
     let reason = view.readiness.reason().map(str::to_owned);
-    let mut lines: Vec<String> = reason.into_iter().chain(view.status.remarks()).collect();
+    let mut lines: Vec<String> =
+        reason.into_iter().chain(view.status.remarks_beside(view.readiness)).collect();
     let counts = view.status.overview.counts();
     if lines.is_empty() {
         lines.push(match counts.total() {

@@ -52,6 +52,8 @@ impl Driver {
             self.count(toggles, state);
         }
         self.metrics.suspensions(&suspensions);
+        // A pass that waited for another process has ended.
+        self.metrics.writer(true);
         let next = state.schedule.due().saturating_duration_since(Instant::now());
         let next_pass = at.saturating_add(i64::try_from(next.as_secs()).unwrap_or(i64::MAX));
         let next_pass = state.wakes_at.map_or(next_pass, |wakes_at| wakes_at.min(next_pass));
@@ -64,7 +66,7 @@ impl Driver {
                 status.plan = Some(LastPlan(report.concluded_plan()));
             }
             status.source.awaited = None;
-            status.doubt = None;
+            (status.doubt, status.queued) = (None, None);
             status.next_pass = Some(next_pass);
             status.drifted = Arc::new(drifted);
             status.awaits_scan = awaits_scan;
@@ -76,6 +78,10 @@ impl Driver {
                 status.last_pass = Some(LastPass::new(at, result, took));
             }
             status.suspensions = suspensions;
+            // A pass without news leaves them as they are.
+            if result.is_ok() && (toggles.is_some() || status.is_in_sync()) {
+                status.toggles_at = Some(at);
+            }
             if let Some(toggles) = toggles {
                 status.set_toggles(toggles);
             }

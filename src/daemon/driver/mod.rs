@@ -17,9 +17,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tracing::Span;
 
-use super::ControlError;
 use super::schedule::PassOutcome;
 use super::status::{LastPass, PassResult, Role};
+use super::{ControlError, NOT_THE_WRITER};
 use crate::daemon::driver::running_pass::{RunningPass, reload};
 use crate::daemon::loop_state::LoopState;
 use crate::daemon::probe::{Freshness, HeadProbe};
@@ -380,7 +380,7 @@ impl Driver {
             Err(Error::State(state::Error::Locked { holder, .. })) => {
                 let role = Role::Follower(holder.to_string());
                 if self.status.borrow().role != role {
-                    tracing::info!(name: "follower", %holder, "another process is the writer; waiting for it to end");
+                    tracing::info!(name: "follower", %holder, "waiting: {}", role.waits().unwrap_or_default());
                 }
                 self.status.send_modify(|status| status.role = role);
                 self.metrics.writer(false);
@@ -483,7 +483,7 @@ impl Driver {
                 () = self.trigger.fired() => until = until.min(began + TICK),
                 Some(command) = self.commands.recv() => {
                     let why = match self.status.borrow().role {
-                        Role::Follower(_) => "this process is not the writer; send the order to the writer",
+                        Role::Follower(_) => NOT_THE_WRITER,
                         Role::Starting | Role::Writer => "the state cannot be used; see `/readyz` for the reason",
                     };
                     reject(command, why);

@@ -4,23 +4,28 @@
 //! An order is on disk before it is answered. During a pass, which may take long, the driver records and
 //! answers an order immediately; the state reads it after the pass.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
 
+use crate::daemon::Metrics;
 use crate::daemon::control::{ControlError, DriverCommand};
 use crate::daemon::driver::{Driver, TICK, retry_threads, stopped};
 use crate::daemon::loop_state::LoopState;
 use crate::daemon::probe::HeadProbe;
 use crate::daemon::release::{AllowRequest, Rejection, Released, release};
-use crate::daemon::status::{ServiceWait, Status};
-use crate::model::{CommitId, SuspensionScope, Suspensions, chain, counted};
+use crate::daemon::status::{ServiceWait, Status, ToggleStatus};
+use crate::model::{
+    Action, CommitId, Hold, SuspensionScope, Suspensions, ToggleId, ToggleState, chain, counted,
+};
 use crate::pass::{Event, PassContext, Reconciler, Runtime};
+use crate::plan::Plan;
 use crate::service::Outcome;
 use crate::state::Orders;
 
@@ -57,19 +62,39 @@ impl RunningPass {
         let answered = Arc::clone(&missing);
         let count = move || answered.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
         let begun = Arc::clone(&missing);
+        let (metrics, open) = (driver.metrics.clone(), Mutex::new(OpenChanges::default()));
         let runtime = Runtime::new(Handle::current());
         let context = PassContext::new(runtime, stopped, move |event| {
+            let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
             match event {
-                Event::Looked(revision) => drop(found.send_replace(Some(*revision))),
-                Event::Doubted(doubt) => show_doubt(&status, *doubt),
-                Event::HeldBack(wait) => show_wait(&status, *wait),
-                Event::Begins(plan) => begun.store(plan.lanes().len(), Relaxed),
-                Event::Answered(..) | Event::Ended(_, _, None) => {
-                    count();
+                Event::Queues(holder) => show_queue(&status, &metrics, Some(holder)),
+                Event::Looked(revision) => {
+                    show_queue(&status, &metrics, None);
+                    found.send_replace(Some(*revision));
                 }
+                Event::Doubted(doubt) => {
+                    show_doubt(&status, *doubt);
+                    open.show(&status, &metrics);
+                }
+                Event::HeldBack(wait) => {
+                    show_wait(&status, *wait);
+                    open.show(&status, &metrics);
+                }
+                Event::Begins(plan) => {
+                    begun.store(plan.lanes().len(), Relaxed);
+                    *open = OpenChanges::of(plan);
+                }
+                Event::Ended(change, _, answer) => {
+                    open.changes.remove(&change.id);
+                    if answer.is_none() {
+                        count();
+                    }
+                }
+                Event::Answered(..) => drop(count()),
                 // The end of its change counts.
-                Event::Failed(..) | Event::Ended(..) | Event::Overwrites(..) | Event::Sends(..) => {}
+                Event::Failed(..) | Event::Overwrites(..) | Event::Sends(..) => {}
             }
+            drop(open);
             observe(event);
         });
         let running = Self {
@@ -194,11 +219,59 @@ impl Driver {
     }
 }
 
+/// The changes of a running pass that have not ended.
+#[derive(Debug, Default)]
+struct OpenChanges {
+    changes: BTreeMap<ToggleId, Action>,
+    is_shown: bool,
+}
+
+impl OpenChanges {
+    fn of(plan: &Plan) -> Self {
+        let changes = plan.changes().iter().map(|change| (change.id.clone(), change.action));
+        Self { changes: changes.collect(), is_shown: false }
+    }
+
+    /// Shows the changes as pending while the pass waits for the service, once: until the pass ends, the
+    /// status has its toggles as they were before it.
+    fn show(&mut self, status: &watch::Sender<Status>, metrics: &Metrics) {
+        if std::mem::replace(&mut self.is_shown, true) || self.changes.is_empty() {
+            return;
+        }
+        status.send_modify(|status| {
+            let mut toggles = (*status.toggles).clone();
+            for (id, action) in &self.changes {
+                let hold = Hold::undecided(ToggleState::Pending, format!("{} is due", action.as_str()));
+                let hold = Some(Arc::new(hold));
+                match toggles.binary_search_by(|toggle| toggle.toggle.cmp(id)) {
+                    Ok(place) => toggles[place].hold = hold,
+                    Err(place) => toggles.insert(place, ToggleStatus::new(id.clone(), hold)),
+                }
+            }
+            metrics.toggles(&toggles);
+            status.set_toggles(toggles);
+        });
+    }
+}
+
+/// Shows for whom the pass waits before it may publish on the shared state.
+fn show_queue(status: &watch::Sender<Status>, metrics: &Metrics, holder: Option<&str>) {
+    metrics.writer(holder.is_none());
+    status.send_if_modified(|status| {
+        let is_new = status.queued.as_deref() != holder;
+        status.queued = holder.map(str::to_owned);
+        is_new
+    });
+}
+
 /// Shows the wait that the service asked for, unless a longer one is shown already.
 fn show_wait(status: &watch::Sender<Status>, wait: Duration) {
     let wait = ServiceWait::from_now(wait);
     status.send_if_modified(|status| {
         let is_longer = status.waiting.is_none_or(|shown| shown.until < wait.until);
+        if status.waiting.is_none() {
+            tracing::warn!(name: "held_back", reason = %wait, "the service asked for a wait");
+        }
         if is_longer {
             status.waiting = Some(wait);
         }
@@ -247,7 +320,12 @@ impl Driver {
     pub(super) fn record(&self, command: DriverCommand, running: Option<CommitId>) -> OrderEffect {
         let orders = Orders::new(&self.config.state_dir);
         let is_recorded = match command {
-            DriverCommand::RetryParked => return OrderEffect::RetryParked,
+            DriverCommand::RetryParked => {
+                if let Some(wait) = &self.status.borrow().waiting {
+                    tracing::info!(name: "pass_waits", reason = %wait, "the requested pass waits");
+                }
+                return OrderEffect::RetryParked;
+            }
             DriverCommand::Allow(request, reply) => {
                 let released = self.allow(&orders, &request, running);
                 let is_recorded = released.is_ok();

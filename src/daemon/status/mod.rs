@@ -196,6 +196,17 @@ pub enum Role {
     Follower(String),
 }
 
+impl Role {
+    /// Returns for whom this process waits, and what to do about it.
+    pub(crate) fn waits(&self) -> Option<String> {
+        let Self::Follower(holder) = self else { return None };
+        Some(format!(
+            "another process is the writer: {holder}; this one takes over when it ends; to run both, give each its own \
+             `--state-dir`"
+        ))
+    }
+}
+
 /// A wait that the service asked for (`Retry-After`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ServiceWait {
@@ -235,6 +246,8 @@ pub struct Status {
     pub suspensions: Suspensions,
     /// The wait that the service asked for, until it is over.
     pub waiting: Option<ServiceWait>,
+    /// Who publishes on the shared state while the running pass waits for it.
+    pub queued: Option<String>,
     /// How the service fails during the running pass, if several toggles in a row had no useful response.
     pub doubt: Option<String>,
     /// Why the last scan for drift did not compare every toggle.
@@ -242,6 +255,9 @@ pub struct Status {
     /// Whether no scan of this process has compared the service with what was applied yet, so that a toggle
     /// that is shown in sync may have drifted. False where nothing is scanned.
     pub awaits_scan: bool,
+    /// The time of the pass after which the toggles are shown, in seconds since 1970-01-01 UTC; none before
+    /// the first one that read them.
+    pub toggles_at: Option<i64>,
     /// Sorted by id. Set with [`Status::set_toggles`].
     pub toggles: Arc<Vec<ToggleStatus>>,
     /// The withheld toggles, grouped.
@@ -296,11 +312,20 @@ impl Status {
         let history = self.source.is_history_cut.then(|| HISTORY_CUT.to_owned());
         let stale = self.source.stale.clone();
         let waiting = self.waiting.as_ref().map(ToString::to_string);
-        let remarks = suspended.chain(stale).chain(self.doubt.clone()).chain(waiting);
+        let remarks =
+            suspended.chain(stale).chain(self.doubt.clone()).chain(self.queued.clone()).chain(waiting);
         let idle = self.plan.iter().flat_map(|plan| plan.0.idle_globs());
         let unscanned = self.awaits_scan.then(|| UNSCANNED.to_owned());
         let drift = self.drift_failure.clone().or(unscanned);
         remarks.chain(withheld).chain(idle).chain(drift).chain(history).collect()
+    }
+}
+
+impl Status {
+    /// Returns the remarks that the reason of `readiness` does not have already.
+    pub(crate) fn remarks_beside(&self, readiness: &Readiness) -> Vec<String> {
+        let reason = readiness.reason().unwrap_or_default();
+        self.remarks().into_iter().filter(|remark| !reason.contains(remark.as_str())).collect()
     }
 }
 
@@ -331,6 +356,9 @@ pub struct StatusJson<'a> {
     /// Absent where nothing schedules passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_pass: Option<String>,
+    /// The time of the pass after which the toggles are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
     suspended: Option<SuspensionJson<'a>>,
     suspensions: Vec<ScopedSuspensionJson<'a>>,
     groups: &'a Withheld,
@@ -348,12 +376,15 @@ impl<'a> StatusJson<'a> {
             suspensions,
             waiting: _,
             // One of the remarks.
+            queued: _,
+            // One of the remarks.
             doubt: _,
             // One of the remarks.
             drift_failure: _,
             // One of the remarks.
             awaits_scan: _,
             next_pass,
+            toggles_at,
             // Each output lists them in its own way.
             toggles: _,
             withheld,
@@ -365,12 +396,13 @@ impl<'a> StatusJson<'a> {
         Self {
             ready: *readiness == Readiness::Ready,
             reason: readiness.reason(),
-            remarks: status.remarks(),
+            remarks: status.remarks_beside(readiness),
             service: service.as_deref(),
             source,
             last_pass: last_pass.as_ref(),
             last_success: last_success.map(|success| rfc3339(success.at)),
             next_pass: next_pass.map(rfc3339),
+            as_of: toggles_at.map(rfc3339),
             suspended: suspensions.everything().map(SuspensionJson::from),
             suspensions: suspensions.iter().map(ScopedSuspensionJson::from).collect(),
             groups: withheld,
@@ -470,12 +502,7 @@ impl Status {
         }
         match &self.role {
             Role::Starting => return Readiness::Unready("starting: no pass has ended yet".into()),
-            Role::Follower(holder) => {
-                return Readiness::Unready(format!(
-                    "another process is the writer: {holder}; this one takes over when it ends; to run both, give each \
-                     its own `--state-dir`"
-                ));
-            }
+            Role::Follower(_) => return Readiness::Unready(self.role.waits().unwrap_or_default()),
             Role::Writer => {}
         }
         let readiness = self.freshness(now, stale_after);

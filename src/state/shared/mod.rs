@@ -51,6 +51,9 @@ pub struct SharedOptions {
     pub(crate) host: Arc<dyn RemoteRef>,
 }
 
+/// Told, in a sentence, which process publishes while another one waits for it.
+pub type Queues<'a> = &'a dyn Fn(&str);
+
 /// Decides whether the record of a revision may be pushed to a remote that has lost it.
 pub type MayRestore<'a> = &'a mut dyn FnMut(CommitId) -> bool;
 
@@ -124,6 +127,7 @@ impl SharedSession {
         journal: &mut JournalFile,
         now: i64,
         stop: Stop<'_>,
+        queues: Queues<'_>,
         may_restore: MayRestore<'_>,
     ) -> Result<(), Error> {
         self.open = None;
@@ -167,7 +171,11 @@ impl SharedSession {
                 return Err(Error::InUse { name, holder, owed });
             }
             if !is_logged && !is_early {
-                tracing::warn!(name: "waiting_for_publisher", holder, state = %name, "another process is publishing; waiting for it");
+                let text = format!(
+                    "another process publishes on the shared state `{name}`: {holder}; this one waits for it to end"
+                );
+                queues(&text);
+                tracing::warn!(name: "waiting_for_publisher", holder, state = %name, "{text}");
                 is_logged = true;
             }
             self.tracked.clock.sleep(POLL);

@@ -52,7 +52,7 @@ const HOLD: Row =
 
 const LIVE: &[ServiceKind] = &[FeatureProbe];
 
-const ROWS: [Row; 21] = [
+const ROWS: [Row; 22] = [
     Row {
         name: "the token is refused",
         breaks: |stage, _| {
@@ -98,6 +98,19 @@ const ROWS: [Row; 21] = [
         ..FAILURE
     },
     Row {
+        name: "the service asks for a wait",
+        breaks: |stage, _| {
+            stage.service_is_another(Answer::status(503).header("Retry-After", "20"));
+            stage.change(2, 21, "Change two");
+        },
+        cause: |_| "because the service asked for it (Retry-After)",
+        advice: |_| "waiting until",
+        metric: |_| r#"gitoggle_toggles{state="pending"}"#,
+        message: None,
+        command: ("plan", 0),
+        ..HOLD
+    },
+    Row {
         name: "the service refuses what is sent",
         breaks: |stage, _| {
             stage.service_is_another(Answer::json(422, r#"{"message": "no such attribute"}"#));
@@ -116,7 +129,7 @@ const ROWS: [Row; 21] = [
             stage.change(2, 21, "Change two");
         },
         cause: |_| "the certificate of the service could not be verified",
-        advice: |_| "to trust its CA, pass the CA certificate with `--ca-file`",
+        advice: |_| "to trust its CA, add the CA certificate to",
         metric: |_| r#"gitoggle_publishes_total{outcome="untrusted"}"#,
         ..FAILURE
     },
@@ -126,7 +139,7 @@ const ROWS: [Row; 21] = [
         settings: |_, run| run.set("drift-interval", "1s"),
         breaks: |stage, _| stage.trust(&[]),
         cause: |_| "is not signed by a trusted CA",
-        advice: |_| "to trust its CA, pass the CA certificate with `--ca-file`",
+        advice: |_| "to trust its CA, add the CA certificate to",
         ready: (200, "warn"),
         metric: |_| r#"gitoggle_drift_failures_total{outcome="untrusted"}"#,
         message: None,
@@ -331,6 +344,11 @@ fn faults(row: &Row, kind: ServiceKind) -> Vec<String> {
     expect(channels.verdict == row.ready.1, "verdict of the page", &channels.verdict);
     expect(says(&channels.page), "page", &channels.page);
     expect(channels.is_outdated == (row.ready.0 == 503), "age on the page", &channels.page);
+    let reason = channels.status["reason"].as_str().unwrap_or_default();
+    let remarks = channels.status["remarks"].as_array().into_iter().flatten();
+    let mut remarks = remarks.filter_map(|remark| remark.as_str());
+    expect(!remarks.any(|remark| reason.contains(remark)), "once", &channels.status);
+    expect(channels.misplaced().is_empty(), "/api/plan", &(channels.misplaced(), &channels.plan));
     let is_idle = channels.page.contains("Nothing is waiting");
     expect(!is_idle || channels.waiting() == 0, "what is waiting", &channels.page);
     expect(says(&channels.status.to_string().replace("\\\"", "\"")), "/api/status", &channels.status);
@@ -439,6 +457,75 @@ fn a_daemon_with_an_empty_disk_follows_a_force_push_or_cannot_tell() {
 }
 
 #[test]
+fn another_process_that_publishes_on_the_shared_state_has_the_same_words_in_every_channel() {
+    for kind in [Documented, FeatureProbe] {
+        let stage = Stage::applied(kind);
+        let shared = |run: Gitoggle, folder: &str| {
+            run.set("state-remote", stage.repo_url()).set("state-dir", stage.world.path(folder))
+        };
+        shared(stage.run("apply"), "one").set("first-pass", "adopt").exit(0).any_output();
+        let daemon = stage.daemon(|run| shared(run, "two"));
+        let mut other = None;
+        stage.paused(&daemon, || {
+            stage.service_is_another(Answer::hangs());
+            stage.change(1, 21, "Change one");
+            other = Some(shared(stage.run("apply"), "one").start());
+            stage.world.service.wait_for(1);
+        });
+        let words = ["another process publishes on the shared state", "this one waits for it to end"];
+        let says = |text: &str| words.iter().all(|word| text.contains(word));
+        let is_said = || daemon.endpoint.get("/readyz").is_some_and(|reply| says(&reply.body));
+        assert!(stage::in_time(is_said), "{}", daemon.log());
+        let channels = Channels::of(&daemon);
+        assert_eq!((channels.readyz.0, channels.verdict.as_str()), (200, "warn"), "{channels:?}");
+        assert!(says(&channels.page) && says(&channels.status["remarks"].to_string()), "{channels:?}");
+        assert!(channels.log.iter().any(|line| says(line)), "{channels:?}");
+        assert_eq!(daemon.metric("gitoggle_writer"), Some(0.0));
+        assert_eq!(stage.messages(), Vec::<serde_json::Value>::new(), "nobody has to act");
+        daemon.stops_cleanly();
+        other.into_iter().for_each(crate::support::command::Running::kill);
+    }
+}
+
+#[test]
+fn a_change_that_stays_held_is_no_news_at_every_scan() {
+    let stage = Stage::applied(FeatureProbe);
+    let daemon = stage.daemon(|run| run.set("drift-interval", "1s"));
+    stage.someone("PATCH", &targeting("t00"), &body(30, "by hand"));
+    stage.change(2, 21, "Change two");
+    let metric = |name: &str| daemon.metric(name).unwrap_or_default();
+    let begins = || Channels::of(&daemon).log.iter().filter(|line| line.starts_with("publishing;")).count();
+    let held = || begins() > 0 && metric(r#"gitoggle_withheld{reason="drifted"}"#) > 0.0;
+    assert!(stage::in_time(held), "{}", daemon.log());
+    let (before, scans) = (begins(), r#"gitoggle_drift_scans_total{result="success"}"#);
+    let wanted = metric(scans) + 4.0;
+    assert!(stage::in_time(|| metric(scans) >= wanted), "{}", daemon.log());
+    assert_eq!(begins(), before, "{}", daemon.log());
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn the_holder_of_the_state_folder_has_the_same_words_in_every_channel() {
+    for kind in [Documented, FeatureProbe] {
+        let stage = Stage::applied(kind);
+        let writer = stage.daemon(|run| run);
+        let follower = Daemon::start(&stage.world, |run| stage.settings(run));
+        let words = ["another process is the writer", "give each its own `--state-dir`"];
+        follower.is_unready_for(&words);
+        let channels = Channels::of(&follower);
+        let says = |text: &str| words.iter().all(|word| plain(text).contains(&plain(word)));
+        assert!(says(&channels.readyz.1) && says(&channels.page), "{channels:?}");
+        assert!(says(&channels.status["reason"].to_string()), "{channels:?}");
+        assert!(channels.log.iter().any(|line| says(line)), "{channels:?}");
+        assert_eq!((channels.verdict.as_str(), follower.metric("gitoggle_writer")), ("bad", Some(0.0)));
+        let (status, answer) = follower.ask("/reconcile", "");
+        assert_eq!(status, 503, "an order that starts nothing is refused: {answer}");
+        follower.stops_cleanly();
+        writer.stops_cleanly();
+    }
+}
+
+#[test]
 fn a_webhook_that_is_too_large_has_the_same_cause_and_advice_in_every_channel() {
     for kind in [Documented, FeatureProbe] {
         let stage = Stage::applied(kind);
@@ -469,6 +556,80 @@ fn a_webhook_that_is_too_large_has_the_same_cause_and_advice_in_every_channel() 
         assert_eq!(stage.messages(), Vec::<serde_json::Value>::new());
         daemon.stops_cleanly();
     }
+}
+
+/// A response of a wrong address or for a wrong token, and the outcome of a publish and of a read that got it.
+struct Refusal {
+    answer: fn() -> Answer,
+    publish: &'static str,
+    read: &'static str,
+}
+
+const REFUSALS: [Refusal; 9] = [
+    Refusal { answer: || Answer::html(404), publish: "misrouted", read: "misrouted" },
+    Refusal { answer: || Answer::json(404, "{}"), publish: "misrouted", read: "misrouted" },
+    Refusal {
+        answer: || Answer::json(404, r#"{"code": 404, "message": "no route"}"#),
+        publish: "misrouted",
+        read: "misrouted",
+    },
+    // A service that is not described may say so of a toggle; of FeatureProbe, it is known that it does not.
+    Refusal {
+        answer: || Answer::json(404, r#"{"code": "not_found", "message": "no route"}"#),
+        publish: "refused",
+        read: "misrouted",
+    },
+    Refusal { answer: || Answer::json(405, "{}"), publish: "misrouted", read: "misrouted" },
+    Refusal { answer: || Answer::html(200), publish: "misrouted", read: "misrouted" },
+    Refusal {
+        answer: || Answer::status(302).header("Location", "https://localhost/login"),
+        publish: "misrouted",
+        read: "misrouted",
+    },
+    Refusal { answer: || Answer::status(403), publish: "forbidden", read: "forbidden" },
+    Refusal { answer: || Answer::status(401), publish: "unauthorized", read: "unauthorized" },
+];
+
+#[test]
+fn a_refusal_counts_where_it_happens_and_an_alert_knows_it() {
+    let alerts = include_str!("../../../deploy/prometheus/alerts.yaml");
+    let publishes = "gitoggle_publishes_total";
+    // Whether a pass reads before it publishes, and whether only scans read.
+    let places = [
+        ("a publish", Documented, "ignore", publishes),
+        ("a publish", FeatureProbe, "ignore", publishes),
+        ("the read before a publish", FeatureProbe, "hold", publishes),
+        ("a scan", FeatureProbe, "hold", "gitoggle_drift_failures_total"),
+    ];
+    std::thread::scope(|scope| {
+        for (place, kind, on_drift, metric) in places {
+            scope.spawn(move || {
+                let stage = Stage::applied(kind);
+                let is_scan = place == "a scan";
+                let daemon = stage.daemon(|run| match (kind, is_scan) {
+                    (Documented, _) => run,
+                    (FeatureProbe, true) => run.set("drift-interval", "1s"),
+                    (FeatureProbe, false) => run.set("on-drift", on_drift),
+                });
+                for (age, Refusal { answer, publish, read }) in (21..).zip(&REFUSALS) {
+                    let outcome = if place == "a publish" { publish } else { read };
+                    let counter = format!("{metric}{{outcome=\"{outcome}\"}}");
+                    stage.service_is_another(answer());
+                    let before = daemon.metric(&counter);
+                    // One scan may have begun before.
+                    let wanted = before.map(|count| count + if is_scan { 2.0 } else { 1.0 });
+                    if !is_scan {
+                        stage.change(2, age, "Change two");
+                    }
+                    let is_counted = stage::in_time(|| daemon.metric(&counter) >= wanted);
+                    assert!(is_counted, "{place} ({}): {outcome}: {}", kind.as_str(), daemon.log());
+                    let is_known = |line: &str| line.contains(metric) && line.contains(outcome);
+                    assert!(*outcome == "refused" || alerts.lines().any(is_known), "{metric} {outcome}");
+                }
+                daemon.stops_cleanly();
+            });
+        }
+    });
 }
 
 /// Returns text without the marks of code, which the page shows as a font.

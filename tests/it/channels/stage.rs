@@ -230,6 +230,7 @@ pub(super) struct Channels {
     /// Whether the page shows the states as those of an earlier time.
     pub(super) is_outdated: bool,
     pub(super) status: Value,
+    pub(super) plan: Value,
 }
 
 impl Channels {
@@ -251,7 +252,29 @@ impl Channels {
             is_outdated: page.contains("card outdated"),
             page: text(&page),
             status: get("/api/status?limit=1000").json(),
+            plan: get("/api/plan?limit=1000").json(),
         }
+    }
+
+    /// Returns the toggles that the status shows as withheld and the plan as to be published, and those that the
+    /// status shows as unconfirmed and the plan as held.
+    pub(super) fn misplaced(&self) -> Vec<&str> {
+        let ids = |member: &str| -> Vec<&str> {
+            let list = self.plan[member].as_array().into_iter().flatten();
+            list.filter_map(|entry| entry["toggle"].as_str()).collect()
+        };
+        let (changes, held) = (ids("changes"), ids("held"));
+        let toggles = self.status["toggles"].as_array().unwrap().iter();
+        let misplaced = toggles.filter_map(|toggle| {
+            let id = toggle["toggle"].as_str()?;
+            let wrong = match (toggle["state"].as_str()?, toggle["kind"].is_null()) {
+                ("drifted" | "failed" | "held", _) => &changes,
+                ("pending", true) => &held,
+                _ => return None,
+            };
+            wrong.contains(&id).then_some(id)
+        });
+        misplaced.collect()
     }
 
     /// Returns the number of toggles that are not in sync.

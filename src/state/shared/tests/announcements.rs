@@ -266,6 +266,7 @@ fn a_process_with_unlisted_outcomes_waits_without_limit_and_names_them_when_stop
                 }
                 clock.elapsed() > began + Duration::from_secs(400)
             },
+            &|_| {},
             &mut |_| true,
         )
         .unwrap_err();
@@ -315,7 +316,7 @@ fn a_process_that_was_killed_while_it_took_over_a_record_continues_with_a_newer_
     let killed = Process::new("killed");
     let crash: FailpointHook = Arc::new(|point| point == "ref: moved");
     let mut store = Store::open(killed.dir.path(), killed.options(remote.path(), Some(crash))).unwrap();
-    assert!(matches!(store.refresh(1_000, &NEVER, &mut |_| true), Err(Error::Crashed(_))));
+    assert!(matches!(store.refresh(1_000, &NEVER, &|_| {}, &mut |_| true), Err(Error::Crashed(_))));
     drop(store);
     first.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
     let mut killed = killed.open(&remote);
@@ -333,7 +334,7 @@ fn the_announcement_of_another_service_is_not_taken_over() {
     let mut options = process.options(remote.path(), None);
     options.base_url = "https://other.example".to_owned();
     let mut store = Store::open(process.dir.path(), options).unwrap();
-    let error = store.refresh(1_000, &NEVER, &mut |_| true).unwrap_err();
+    let error = store.refresh(1_000, &NEVER, &|_| {}, &mut |_| true).unwrap_err();
     assert!(matches!(error, Error::OtherBaseUrl { .. }), "{error:?}");
     drop(journal);
 }
@@ -351,7 +352,7 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
         let sent_to = (|| {
             let options = process.options(remote.path(), Some(crash));
             let mut store = Store::open(process.dir.path(), options).ok()?;
-            store.refresh(1_000, &NEVER, &mut |_| true).ok()?;
+            store.refresh(1_000, &NEVER, &|_| {}, &mut |_| true).ok()?;
             let journal = store.start(&head(1), &one("one"), documents(&["one"]), &NEVER).ok()?;
             let (toggle, sent) = one("one").remove(0);
             let begun = block_on(journal.begin(&toggle, &sent)).ok()??;

@@ -125,12 +125,12 @@ impl Process {
 
     /// Waits for the ref without a stop.
     fn queue(&mut self) -> Result<(), Error> {
-        self.store().refresh(1_000, &NEVER, &mut |_| true)
+        self.store().refresh(1_000, &NEVER, &|_| {}, &mut |_| true)
     }
 
     /// Looks up the ref once.
     fn look(&mut self) -> Result<(), Error> {
-        self.store().refresh(1_000, &|| true, &mut |_| true)
+        self.store().refresh(1_000, &|| true, &|_| {}, &mut |_| true)
     }
 
     fn start(&mut self, revision: u8, changes: &[(ToggleId, Sent)]) -> Result<Journal, Error> {
