@@ -10,8 +10,7 @@ use std::time::Duration;
 use crate::git::{RepoUrl, RepoUrlError};
 use crate::model::{DEFAULT_LISTEN, Forge, Scope, Sdks, duration, escaped, words};
 use crate::plan::Windows;
-use crate::service;
-use crate::transport::{Secret, SecretSource};
+use crate::transport::{Secret, SecretSource, https};
 
 words! {
     OutputFormat {
@@ -97,7 +96,7 @@ impl FromStr for StateRemote {
 }
 
 pub(super) fn notify_url(text: &str) -> Result<String, String> {
-    match service::https(text) {
+    match https(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(error.to_string()),
     }

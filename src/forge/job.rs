@@ -6,9 +6,9 @@
 use serde_json::Value;
 
 use super::ForgeError;
-use super::routes::{ApiUrl, ApiUrlError, TokenKind};
+use super::routes::{ApiUrl, TokenKind};
 use crate::model::Forge;
-use crate::transport::{Secret, SecretSource};
+use crate::transport::{HttpsError, Secret, SecretSource};
 
 /// A service that hosts repositories or runs CI jobs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -236,7 +236,7 @@ pub(crate) enum ForgeTargetError {
     #[error("`{0}` is not a repository: write `owner/name`")]
     Repository(String),
     #[error("the variable {0} has an unusable address")]
-    Url(&'static str, #[source] ApiUrlError),
+    Url(&'static str, #[source] HttpsError),
 }
 
 impl ForgeTarget {

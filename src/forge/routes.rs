@@ -14,7 +14,7 @@ use url::Url;
 use super::client::ForgeAnswer;
 use super::{CiSystem, CommitStatus, CommitVerdict};
 use crate::model::{CommitId, Forge};
-use crate::transport::Secret;
+use crate::transport::{HttpsError, Secret, https_address};
 
 /// What a request is about.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -272,35 +272,11 @@ impl Forge {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ApiUrl(Url);
 
-/// Why a text is not the address of an API. Never quotes the text, which may contain a password.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum ApiUrlError {
-    #[error("the address of an API must not have a user, password, query, or fragment")]
-    Extra,
-    #[error(
-        "write `https://…`; `{0}` is refused, because it would send the token unencrypted, within a cluster and on \
-         loopback too"
-    )]
-    Insecure(String),
-    #[error("this is not a URL; write `https://…`")]
-    NotUrl(#[from] url::ParseError),
-}
-
 impl FromStr for ApiUrl {
-    type Err = ApiUrlError;
+    type Err = HttpsError;
 
-    fn from_str(text: &str) -> Result<Self, ApiUrlError> {
-        let mut url = Url::parse(text.trim())?;
-        let has_user = !url.username().is_empty() || url.password().is_some();
-        if has_user || url.query().is_some() || url.fragment().is_some() {
-            return Err(ApiUrlError::Extra);
-        }
-        if url.scheme() != "https" {
-            return Err(ApiUrlError::Insecure(url.scheme().to_owned()));
-        }
-        let path = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&path);
-        Ok(Self(url))
+    fn from_str(text: &str) -> Result<Self, HttpsError> {
+        https_address(text).map(Self)
     }
 }
 
@@ -332,27 +308,6 @@ impl ApiUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_address_of_an_api_is_https_without_a_user() {
-        for (text, shown) in [
-            ("https://api.github.com", "https://api.github.com"),
-            ("https://git.example.com/api/v4/", "https://git.example.com/api/v4"),
-        ] {
-            assert_eq!(text.parse::<ApiUrl>().unwrap().to_string(), shown);
-        }
-        for (text, part) in [
-            ("", "not a URL"),
-            ("api.github.com", "not a URL"),
-            ("http://127.0.0.1/api/v1", "loopback too"),
-            ("https://me:hunter2@git.example.com", "user"),
-            ("https://git.example.com?a=b", "query"),
-            ("https://git.example.com#a", "fragment"),
-        ] {
-            let error = text.parse::<ApiUrl>().unwrap_err().to_string();
-            assert!(error.contains(part) && !error.contains("hunter2"), "{error}");
-        }
-    }
 
     #[test]
     fn the_id_of_a_user_is_a_number_or_a_text() {

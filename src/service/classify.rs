@@ -128,8 +128,6 @@ fn redirected(status: u16, location: Option<&str>) -> String {
     }
 }
 
-// Reads a response of the service, with limits, and sanitizes its texts.
-
 /// In bytes, before and after decompression. A longer body is classified by its beginning.
 pub(super) const LARGEST_ANSWER: usize = 64 * 1024;
 

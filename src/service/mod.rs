@@ -11,7 +11,7 @@ mod routes;
 
 #[cfg(test)]
 pub(crate) use crate::service::connection::untrusted;
-pub use base_url::{BaseUrl, BaseUrlError, https};
+pub use base_url::BaseUrl;
 pub(crate) use classify::CREATE_FIRST;
 pub use classify::{Body, ServiceResponse, ServiceTrust, classify};
 pub use client::{Client, Session};

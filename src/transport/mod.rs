@@ -2,6 +2,7 @@
 
 mod backoff;
 mod daemon;
+mod https;
 mod network;
 mod secret;
 mod standard_webhooks;
@@ -10,6 +11,8 @@ pub use backoff::{LONGEST_RETRY_AFTER, REQUEST_TRIES, backoff, is_passing};
 pub(crate) use backoff::{growing, retry_after};
 pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
 pub use daemon::{DaemonUrl, DaemonUrlError};
+pub(crate) use https::https_address;
+pub use https::{HttpsError, https};
 pub use network::{
     CertificateFault, ProxyFault, Reason, certificate_fault, is_without_tls, proxy_fault, reason,
 };

@@ -265,9 +265,6 @@ fn is_proxy(value: &OsString) -> bool {
     !credentials.contains(['/', '?', '#']) && matcher.intercept(&target).is_some()
 }
 
-// Describes failed requests: the cause in plain words instead of a library's, and the proxy if it is at
-// fault.
-
 /// A proxy that did not connect to the target.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProxyFault {

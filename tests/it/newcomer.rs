@@ -35,10 +35,10 @@ fn a_base_url_that_cannot_be_one_is_explained() {
         ("toggles.example.com", "this is not a URL; write `https://…`"),
         (
             "http://127.0.0.1:1",
-            "write `https://…`; `http` is refused, because it would send secrets unencrypted",
+            "write `https://…`; `http` is refused, because it would send secrets unencrypted, also within a cluster and on loopback",
         ),
         ("https://me:pw@t.example", "the URL must not contain a user or password"),
-        ("https://t.example/?a", "a base URL must not have a query or a fragment"),
+        ("https://t.example/?a", "the URL must not have a query or a fragment"),
     ] {
         let expected = format!("error: --base-url: {text}\n");
         world.apply().set("base-url", url).exit(64).stdout("").stderr(&expected);

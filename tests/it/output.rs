@@ -249,7 +249,7 @@ fn configuration_errors_are_printed_together() {
         .exit(64)
         .stderr(
             r#"error: 3 configuration errors
-  --base-url: write `https://…`; `http` is refused, because it would send secrets unencrypted
+  --base-url: write `https://…`; `http` is refused, because it would send secrets unencrypted, also within a cluster and on loopback
   --timeout: `10` needs a unit: write `10s`, `10m` or `10h`
   token: missing; give GITOGGLE_TOKEN or --token-file
 "#,

@@ -171,11 +171,11 @@ fn what_the_job_does_not_name_is_a_usage_error() {
     placed()
         .exit(64)
         .stderr_contains(&["the number of the pull request is unknown; pass it as `--forge-number`"]);
-    named().set("forge-url", "http://localhost:1").exit(64).stderr_contains(&["refused", "loopback too"]);
+    named().set("forge-url", "http://localhost:1").exit(64).stderr_contains(&["refused", "on loopback"]);
     named()
         .env("GITHUB_API_URL", "http://localhost:1")
         .exit(64)
-        .stderr_contains(&["the variable GITHUB_API_URL has an unusable address", "loopback too"]);
+        .stderr_contains(&["the variable GITHUB_API_URL has an unusable address", "on loopback"]);
     run()
         .set("comment-on", "bitbucket")
         .exit(64)
