@@ -56,7 +56,7 @@ impl ChangeResult {
         match self {
             Self::Applied => "applied",
             Self::Converged => "converged",
-            Self::Held(_) if self.is_held() => "held",
+            Self::Held(hold) if self.is_held() && hold.state != ToggleState::Pending => "held",
             Self::Held(hold) => hold.state.as_str(),
             Self::NotSent => "not_sent",
         }

@@ -282,10 +282,10 @@ impl<'a> Totals<'a> {
             applied: with(|result| *result == ChangeResult::Applied),
             converged: with(|result| *result == ChangeResult::Converged),
             failed: with(ChangeResult::has_failed),
-            held: with(ChangeResult::is_held),
+            held: with(|result| result.as_str() == "held"),
             invalid: Vec::new(),
             not_sent: with(|result| *result == ChangeResult::NotSent),
-            pending: with(ChangeResult::is_pending),
+            pending: with(|result| result.as_str() == "pending"),
         };
         for held in plan.withheld() {
             match held.hold.state {
