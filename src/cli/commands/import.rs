@@ -228,7 +228,7 @@ fn problem(report: &ImportReport, settings: &Settings) -> Option<Failure> {
     if !report.unmatched.is_empty() {
         let message = format!("no toggle matches {}", unmatched(report, &settings.only));
         return Some(Failure::failed(message).hint(
-            "check the spelling; a glob is compared with the whole of `project/environment/toggle`, in this order, case included",
+            "check the spelling; a glob is compared with the whole of `project/environment/toggle`, in this order",
         ));
     }
     pass::check_scope(&settings.only, &report.unmatched_only).err().map(Failure::from)

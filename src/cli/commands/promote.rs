@@ -58,9 +58,7 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
         let quoted: Vec<String> =
             report.unmatched.iter().map(|glob| format!("`{}`", escaped(glob))).collect();
         let message = format!("no toggle of `{from}` matches {}", listed(&quoted));
-        return Err(
-            Failure::failed(message).hint("a glob is compared with the key of the toggle, case included")
-        );
+        return Err(Failure::failed(message).hint("a glob is compared with the key of the toggle"));
     }
     let failed: BTreeMap<String, String> =
         report.failed().map(|(key, reason)| (key.to_owned(), reason.to_owned())).collect();

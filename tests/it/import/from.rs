@@ -126,8 +126,7 @@ fn globs_and_only_select_toggles_and_one_that_matches_nothing_is_an_error() {
         .stdout("1 written, 0 unchanged, 0 different\n")
         .stderr(
             "error: no toggle matches `typo/**`\n\
-             hint: check the spelling; a glob is compared with the whole of `project/environment/toggle`, in this order, case \
-             included\n",
+             hint: check the spelling; a glob is compared with the whole of `project/environment/toggle`, in this order\n",
         );
     import_lines(&world, &lines)
         .set("only", "typo/**")
