@@ -40,8 +40,6 @@ impl From<FolderError> for AuthoringError {
     }
 }
 
-// Rewrites the documents of a work tree in the canonical layout.
-
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FormatRequest<'a> {
     /// The top of a work tree, or a folder outside of work trees.

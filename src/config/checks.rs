@@ -5,7 +5,7 @@ use std::path::Path;
 use super::ConfigErrors;
 use super::command::Command;
 use super::definition::{SettingInfo, settings, variable};
-use super::file::{state_dir, untrusted_tree, work_trees};
+use super::folders::{state_dir, untrusted_tree, work_trees};
 use super::merge::{Flags, Merged, ProcessEnvironment, merge};
 use super::settings::{FORGE, Settings};
 use super::values::StateRemote;

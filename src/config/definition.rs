@@ -249,8 +249,6 @@ pub(crate) fn variable(name: &str) -> String {
     format!("GITOGGLE_{}", name.to_uppercase())
 }
 
-// What clap does not know about a setting: the commands and sources that may set it.
-
 /// The sources that can set a setting; without it, all of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sources {

@@ -8,8 +8,8 @@ use etcetera::BaseStrategy as _;
 
 use super::ConfigError;
 use super::definition::{SettingInfo, settings, variable};
-use super::file::untrusted_tree;
 use super::file::{self, FileLine};
+use super::folders::untrusted_tree;
 use super::settings::Settings;
 use crate::model::{closest, escaped};
 

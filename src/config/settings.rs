@@ -32,7 +32,6 @@ use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMiss
 use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
-// The headings of the help.
 const SOURCE: &str = "Source";
 const SERVICE: &str = "Service";
 const STATE: &str = "State";

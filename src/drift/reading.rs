@@ -231,8 +231,6 @@ fn locked(toggles: &BTreeMap<ToggleId, ExpectedLive>, index: &ToggleIndex) -> Ve
     toggles.keys().filter(is_locked).cloned().collect()
 }
 
-// What scans have found out, for the next ones, and the applied documents that they compare with the service.
-
 /// The findings of earlier scans. Only `versions` outlives the process.
 #[derive(Debug, Default)]
 pub(super) struct ScanMemory {

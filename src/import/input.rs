@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use super::found::Found;
-use super::reading::ImportScope;
-use super::writer::{ImportResult, ImportStop, SkipReason};
+use super::result::{ImportResult, ImportStop, SkipReason};
+use super::scope::ImportScope;
 use crate::document::from_service;
 use crate::model::{IdError, ServiceKind, ToggleId, escaped};
 

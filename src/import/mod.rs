@@ -2,16 +2,19 @@
 
 mod config;
 mod error;
+mod existing;
 mod found;
 mod input;
 mod reading;
+mod result;
 mod run;
+mod scope;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 pub(crate) use config::{DriftedImport, ImportConfig, ImportSource};
 pub(crate) use error::ImportError;
-pub(crate) use reading::ImportScope;
+pub(crate) use result::{ImportReport, ImportResult, ImportStop, SkipReason};
 pub(crate) use run::{ImportEvent, import};
-pub(crate) use writer::{ImportReport, ImportResult, ImportStop, SkipReason};
+pub(crate) use scope::ImportScope;

@@ -10,10 +10,11 @@ use tokio::sync::{mpsc, watch};
 
 use super::config::{ImportConfig, ImportSource};
 use super::error::ImportError;
+use super::existing::existing_documents;
 use super::found::{Found, give};
 use super::input::InputReading;
 use super::reading::ToggleReading;
-use super::writer::{DocumentWriter, existing_documents};
+use super::writer::DocumentWriter;
 use crate::authoring::target_folder::TargetFolder;
 use crate::import::{ImportReport, ImportResult, ImportScope, ImportStop};
 use crate::model::chain;
@@ -90,7 +91,7 @@ fn top(repo: &Path) -> Result<PathBuf, source::Error> {
     Err(source::Error::NoRepository(repo.to_owned()))
 }
 
-pub(super) fn start(config: &ImportConfig, found: Sender<Found>) -> Result<(), ImportError> {
+fn start(config: &ImportConfig, found: Sender<Found>) -> Result<(), ImportError> {
     let input = InputReading { kind: config.kind, scope: config.scope.clone(), found: found.clone() };
     match &config.from {
         ImportSource::Drifted(toggles) => {

@@ -95,9 +95,7 @@ impl DeployedDiff {
     }
 }
 
-// Renders the deployment history as versioned JSON. Times are in RFC 3339 form.
-
-/// Returns a page of the history, ready to serialize.
+/// Returns a page of the history as versioned JSON, ready to serialize. Times are in RFC 3339 form.
 pub fn history_json(log: &DeploymentLog) -> HistoryJson<'_> {
     let entries = log.entries();
     HistoryJson {

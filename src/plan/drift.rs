@@ -246,9 +246,7 @@ impl fmt::Display for Lack {
     }
 }
 
-// Renders a drift report as versioned JSON.
-
-/// Returns the report, ready to serialize.
+/// Returns the report as versioned JSON, ready to serialize.
 pub fn drift_json(report: &DriftReport) -> DriftJson<'_> {
     DriftJson {
         version: 1,

@@ -318,9 +318,6 @@ impl Plan {
     }
 }
 
-// Narrows the JSON form of a plan to one page, so that a response is small with a hundred thousand held
-// toggles.
-
 /// Returns the JSON of [`PlanJson::page`] in pieces, of which a client that reads slowly holds few: the parts
 /// around the lists, and each change, withheld toggle and orphan.
 ///

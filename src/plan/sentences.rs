@@ -373,8 +373,6 @@ impl Pairs {
     }
 }
 
-// The words for the parts of a targeting. All text from it is escaped.
-
 pub(crate) fn conditions(rule: &Rule) -> String {
     if rule.conditions.is_empty() {
         return "everyone".to_owned();

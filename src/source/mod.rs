@@ -162,8 +162,6 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-// The errors of sources, with their hints.
-
 /// Why a source could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

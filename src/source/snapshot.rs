@@ -488,8 +488,6 @@ fn any_has_trailer(reader: &Reader, start: CommitId, key: &str) -> Result<bool, 
     Ok(false)
 }
 
-// Reads trees and blobs of one repository, and caches the trees.
-
 /// The open repositories and the trees that the readers of one snapshot share. Contended only for one lookup
 /// at a time.
 #[derive(Debug)]

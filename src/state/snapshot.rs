@@ -8,7 +8,8 @@ use super::Error;
 use super::applied::{AppliedRepository, Tip};
 use super::journal::JournalFile;
 use super::journal::JournalIndex;
-use super::journal::file::{JournalHeader, Replay};
+use super::journal::line::{JournalHeader, Replay};
+use super::orders;
 use super::shared::SharedRemote;
 use super::shared::head;
 use super::shared::head::SharedHead;
@@ -202,8 +203,8 @@ impl StateSnapshot {
         self.failures = sidecar::failures(dir);
         self.clean_pass = sidecar::pass(dir);
         self.lost = sidecar::lost(dir);
-        self.suspensions = sidecar::suspensions(dir)?;
-        self.allowances = sidecar::allowances(dir);
+        self.suspensions = orders::suspensions(dir)?;
+        self.allowances = orders::allowances(dir);
         self.allowances.extend_from_slice(&self.given);
         Ok(())
     }

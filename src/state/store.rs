@@ -10,9 +10,9 @@ use super::applied::{AppliedEdit, AppliedRepository, DocumentReader, PassHead, S
 use super::folder::{self, Lock, Place};
 use super::journal::{Journal, JournalFile, fresh_id};
 use super::journal::{JournalIndex, JournalTrim};
+use super::orders::Orders;
 use super::shared::{Lease, MayRestore, Queues};
 use super::shared::{PassAnnouncement, SharedSession};
-use super::sidecar::Orders;
 use super::sidecar::{self, CleanPass, Failures};
 use super::{SharedOptions, StateSnapshot, Stop, SystemClock};
 use crate::git::{FailpointHook, Failpoints};

@@ -130,8 +130,7 @@ fn filter(level: LogLevel) -> LevelFilter {
     level.expect("our names of levels are those of the library")
 }
 
-// Formats each event as one escaped line that begins with the time or a brace.
-
+/// Formats each event as one escaped line that begins with the time or a brace.
 struct Lines {
     format: LogFormat,
     color: Color,

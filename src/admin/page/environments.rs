@@ -102,8 +102,6 @@ pub(super) fn shares(counts: &StateCounts) -> Markup {
     }
 }
 
-// What is waiting: the plan for what is withheld, grouped as in the log and in `/readyz`.
-
 /// The groups of one page, and the toggles of one group.
 const WAITING_ROWS: usize = 8;
 const MOST_TOGGLES: usize = 8;

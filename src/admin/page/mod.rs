@@ -383,8 +383,6 @@ pub(crate) fn address(parts: &[(&str, &str)]) -> String {
     query.finish()
 }
 
-// The verdict and the facts about this process.
-
 /// The most characters of a remark or a subject.
 const MOST_CHARS: usize = 600;
 

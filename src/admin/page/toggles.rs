@@ -120,8 +120,6 @@ pub(super) fn applied(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
     }
 }
 
-// One toggle: its state, what is to change, and the ways out.
-
 /// Renders the page of the toggle with this full key.
 pub(super) fn toggle(view: &View<'_>, id: &str) -> Markup {
     let toggles = &view.status.toggles;
@@ -276,8 +274,6 @@ fn drifted<'a>(view: &View<'a>, toggle: &ToggleStatus) -> Option<&'a DriftedTogg
     let found = drifted.binary_search_by(|one| one.applied.id.cmp(&toggle.toggle));
     found.ok().map(|at| &drifted[at])
 }
-
-// What an operator can do about a withheld toggle, as commands to copy.
 
 /// A way out: what it does, and the command.
 struct Remedy {

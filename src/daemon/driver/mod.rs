@@ -337,8 +337,6 @@ impl Driver {
     }
 }
 
-// Elects the writer: the process that holds the lock of the state. The other processes wait for its end.
-
 impl Driver {
     /// Opens the state.
     ///

@@ -463,8 +463,6 @@ impl Serialize for ToggleStatus {
     }
 }
 
-// Decides whether the daemon is ready, for `/readyz`.
-
 /// Whether the daemon keeps the service up to date.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Readiness {

@@ -228,11 +228,9 @@ impl Claims {
     }
 }
 
-// Finds the globs that match no toggle: with a mistyped glob of `--only`, every pass would succeed without an
-// effect, and with one of a change window, everything would be published in it.
-
 /// Returns the globs of each scope that match no toggle in the source, in the state or in `found`: first
-/// those of the scope of `places`, then those of the others.
+/// those of the scope of `places`, then those of the others. With a mistyped glob of `--only`, every pass would
+/// succeed without an effect, and with one of a change window, everything would be published in it.
 pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(
     source: &S,
     applied: Option<&A>,

@@ -243,13 +243,11 @@ pub(super) fn present(mut object: Value) -> Value {
     object
 }
 
-// The data that a service starts with, as in `sample.json`.
-//
-// Names default to keys, and everything but keys, return types and variations may be left out. `targeting`
-// has, for each environment, the body of a publish or a list of them. A project without environments has one,
-// `online`.
-
-/// The data without a file of one's own.
+/// The data that a service starts with, unless there is a file with other data.
+///
+/// Names default to keys, and everything but keys, return types and variations may be left out. `targeting`
+/// has, for each environment, the body of a publish or a list of them. A project without environments has one,
+/// `online`.
 pub(super) const SAMPLE: &str = include_str!("sample.json");
 
 #[derive(Deserialize)]

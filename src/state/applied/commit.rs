@@ -190,8 +190,7 @@ pub(super) fn trailers<'a>(message: &'a str, key: &str) -> impl Iterator<Item = 
     last.lines().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(": "))
 }
 
-// Reads the description of a deployment from the message of its applied commit.
-
+/// The description of a deployment in the message of its applied commit.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct DeploymentMessage {
     /// The named toggles, sorted.

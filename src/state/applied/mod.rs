@@ -1,10 +1,12 @@
 //! Records applied documents: each commit of `refs/gitoggle/applied` in `state.git` has a tree of exactly the
 //! applied documents.
 
+mod changes;
 pub(crate) mod commit;
 mod history;
 #[cfg(test)]
 mod history_tests;
+mod revisions;
 pub(crate) mod tree;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,7 +26,7 @@ use tree::{CommitEdits, RecordedChange};
 
 pub use commit::Tip;
 pub use history::{AppliedHistory, DeploymentQuery, DocumentPair, RecordsSince};
-pub use history::{AppliedRevision, Revisions};
+pub use revisions::{AppliedRevision, Revisions};
 pub use tree::AppliedEdit;
 pub use tree::DocumentReader;
 pub(crate) use tree::unkept;

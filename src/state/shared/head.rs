@@ -15,7 +15,7 @@ use crate::git::{Repository, blob, object_id, oid, refs};
 use crate::model::{CommitId, DeploymentEffect, Sent, ToggleId, escaped};
 use crate::state::applied::commit::{self, CommitOrigin, trailer};
 use crate::state::applied::{AppliedRepository, Tip};
-use crate::state::journal::file;
+use crate::state::journal::line;
 use crate::state::{Error, Stop};
 
 const LIST: &str = "intents.jsonl";
@@ -137,7 +137,7 @@ impl SharedHead {
     /// Returns the objects of the commit that lists the unknown toggles, that commit last.
     fn list(&self, now: i64) -> Vec<Object> {
         let lines = self.unknown.iter().zip(1..);
-        let text: String = lines.map(|((id, sent), number)| file::intent(number, id, None, sent)).collect();
+        let text: String = lines.map(|((id, sent), number)| line::intent(number, id, None, sent)).collect();
         let blob = Object::new(ObjectKind::Blob, text.into_bytes());
         let tree = [format!("100644 {LIST}\0").as_bytes(), &blob.id.0].concat();
         let tree = Object::new(ObjectKind::Tree, tree);
@@ -214,13 +214,11 @@ fn listed(repository: &Repository, list: CommitId) -> Result<BTreeMap<ToggleId, 
     let tree = commit.tree().map_err(broken())?;
     let entry = tree.get_name(LIST).ok_or_else(foreign)?;
     let text = blob(repository, object_id(entry.id()))?;
-    let replay = file::replay(&text).map_err(|_| foreign())?;
+    let replay = line::replay(&text).map_err(|_| foreign())?;
     Ok(replay.index.unknown_requests())
 }
 
-// Records in the state folder the last commit seen at the ref. A ref that was deleted is restored from that
-// commit.
-
+/// The ref with the last commit seen at the shared ref, from which a deleted one is restored.
 const SEEN: &str = "refs/gitoggle/seen/";
 
 pub(super) fn look_up(applied: &AppliedRepository, state: &str) -> Result<Option<CommitId>, Error> {
@@ -239,8 +237,6 @@ pub(crate) fn cached(repository: &Repository) -> Result<Option<String>, Error> {
         refs::short_names(repository, &format!("{SEEN}*")).map_err(Error::repository(repository.path()))?;
     Ok(names.iter().find_map(|name| name.rsplit('/').next().map(str::to_owned)))
 }
-
-// Looks up the shared ref, and relates its content to the state folder.
 
 /// The result of a lookup.
 pub(super) struct FoundState {

@@ -218,8 +218,6 @@ impl<K: Clone + Ord, V: Clone> UnknownList<K, V> {
     }
 }
 
-// Adds the unknown requests in a folder's journal to those listed at the ref.
-
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum JournalAge {
     /// No other process has announced requests since.

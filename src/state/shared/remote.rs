@@ -12,11 +12,11 @@ use std::time::Duration;
 use git2::{Repository, RepositoryInitOptions};
 
 use super::SharedOptions;
+use super::fault::RemoteFault;
 use super::head;
 use super::head::SharedHead;
 use crate::git::{
-    self, Failpoints, GitAccess, GitError, Libgit2Error, PushVerdict, RepoUrl, RepositoryPool,
-    TemporaryFolder, UnsupportedFormat, refs,
+    self, Failpoints, GitAccess, Libgit2Error, PushVerdict, RepoUrl, RepositoryPool, TemporaryFolder, refs,
 };
 use crate::model::{CommitId, chain};
 use crate::state::applied::AppliedRepository;
@@ -191,7 +191,7 @@ impl SharedRemote {
 }
 
 /// Opens a remote at a path, so that what is wrong with it has its own error.
-fn check(remote: &RepoUrl) -> Result<(), Error> {
+pub(super) fn check(remote: &RepoUrl) -> Result<(), Error> {
     match remote.local_path() {
         Some(path) => git::open(path).map(drop).map_err(failed(remote)),
         None => Ok(()),
@@ -202,65 +202,6 @@ pub(super) fn failed<E: Into<RemoteFault>>(remote: &RepoUrl) -> impl FnOnce(E) -
     let remote = remote.to_string();
     move |source| Error::Remote { remote, source: source.into() }
 }
-
-// The faults of a state remote.
-
-/// Why a state remote could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum RemoteFault {
-    #[error("there is no repository")]
-    NoRepository,
-    #[error("{0}")]
-    Format(UnsupportedFormat),
-    #[error("it rejected the push: {0}")]
-    Rejected(String),
-    #[error(transparent)]
-    Repository(Libgit2Error),
-    #[error(transparent)]
-    Transfer(#[from] GitError),
-}
-
-impl From<Libgit2Error> for RemoteFault {
-    fn from(error: Libgit2Error) -> Self {
-        match error.unsupported_format() {
-            Some(format) => Self::Format(format),
-            None if error.is_not_found() => Self::NoRepository,
-            None => Self::Repository(error),
-        }
-    }
-}
-
-impl RemoteFault {
-    /// Returns advice for the operator.
-    pub(crate) fn hint(&self) -> Option<String> {
-        match self {
-            Self::NoRepository => {
-                Some("check `--state-remote`; `git init --bare` creates a repository".to_owned())
-            }
-            Self::Format(_) => Some("use a repository as created by `git init --bare`".to_owned()),
-            Self::Rejected(_) | Self::Repository(_) => {
-                Some("check `--state-remote` and the permissions of this user there".to_owned())
-            }
-            Self::Transfer(error) => error.hint(),
-        }
-    }
-
-    /// Returns whether a retry may succeed.
-    pub(crate) fn is_transient(&self) -> bool {
-        match self {
-            Self::Transfer(error) => error.is_transient(),
-            _ => false,
-        }
-    }
-
-    /// Returns whether the host refused access, which may last only a moment. The decision of a hook is not
-    /// such a refusal.
-    fn is_refusal(&self) -> bool {
-        matches!(self, Self::Transfer(error) if error.is_refusal())
-    }
-}
-
-// Moves the shared ref by compare-and-set, and retries temporary failures.
 
 /// The time between two lookups of a held ref, and between two tries of a push.
 pub(super) const POLL: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 
 use git2::{ObjectType, OdbLookupFlags, Repository};
 
-use super::remote::RemoteFault;
+use super::fault::RemoteFault;
 use super::remote::{Pushed, RemoteRef, SharedRemote, failed};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints, GitError, object_id, oid, simulated};
