@@ -55,6 +55,10 @@ pub(crate) fn record(
         && plan.leaves_nothing();
     let tip = store.view().tip().filter(|_| done);
     let memory = tip.map(|tip| planning::memory(snapshot, tip.commit, rules, now));
+    // Every environment has records again, unless some were left out.
+    if memory.is_some() && rules.policy.scope.is_everything() && !store.view().lost().is_empty() {
+        store.lose(BTreeSet::new())?;
+    }
     let failures = Failures { tries: tries(store, plan, published, &rules.policy.scope, now) };
     Ok((memory, failures))
 }

@@ -364,13 +364,8 @@ impl Store {
         if failures != *self.view.failures() {
             sidecar::keep_failures(&self.dir, failures, &self.failpoints)?;
         }
-        let is_clean = clean_pass.is_some();
         if clean_pass.as_ref() != self.view.last_clean_pass() {
             sidecar::keep_pass(&self.dir, clean_pass, &self.failpoints)?;
-        }
-        // Every environment has records again.
-        if is_clean && !self.view.lost().is_empty() {
-            sidecar::keep_lost(&self.dir, BTreeSet::new(), &self.failpoints)?;
         }
         self.show();
         self.view.reload(&self.dir)

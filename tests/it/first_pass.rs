@@ -140,6 +140,18 @@ fn adopt_skips_invalid_and_out_of_scope_documents() {
 }
 
 #[test]
+fn a_lost_state_is_remembered_until_nothing_is_left_out() {
+    let world = World::with_pay_applied();
+    let lost = world.state().join("lost.json");
+    std::fs::write(&lost, r#"{"version": 1, "environments": ["shop/test"]}"#).unwrap();
+    world.repo.file("shop/test/pay.yaml", doc(20)).commit("Add test");
+    world.apply().set("only", "shop/prod/*").exit(0).any_output();
+    world.apply().exit(4).says(&["the state folder was deleted or replaced"]);
+    world.apply().set("first-pass", "assert").exit(0).any_output();
+    assert!(!lost.exists());
+}
+
+#[test]
 fn a_new_environment_is_held_while_others_are_published() {
     let world = World::with_pay_applied();
     world
