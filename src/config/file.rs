@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
 use super::ConfigError;
 use super::definition::settings;
@@ -22,6 +23,8 @@ pub(crate) struct FileLine {
     pub(crate) values: Vec<String>,
     /// `FILE:LINE:COLUMN`.
     pub(crate) place: String,
+    /// The texts in a nested value, each with its own place.
+    pub(crate) parts: Vec<(String, String)>,
 }
 
 impl FileLine {
@@ -52,11 +55,14 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError
             let column = column(line, &key)?;
             (*indented.get_or_insert(column) == column).then_some((number, column))
         });
-        let place = match column {
-            Some((line, column)) => format!("{name}:{line}:{column}"),
-            None => name.to_owned(),
+        let (place, parts) = match column {
+            Some((line, column)) => {
+                let parts = parts(name, text, line, &values);
+                (format!("{name}:{line}:{column}"), parts)
+            }
+            None => (name.to_owned(), Vec::new()),
         };
-        FileLine { key, values, place }
+        FileLine { key, values, place, parts }
     });
     Ok(lines.collect())
 }
@@ -67,6 +73,33 @@ fn column(line: &str, key: &str) -> Option<usize> {
     let rest = quoted.trim_start_matches(['"', '\'']).strip_prefix(key)?;
     let rest = rest.trim_start_matches(['"', '\'']).trim_start();
     rest.starts_with(':').then(|| line.len() - quoted.len() + 1)
+}
+
+/// Returns the texts and their words in a list of mappings that [`windows`] wrote, each with its place after
+/// the key on the line `first`: the parser has no positions of valid values.
+fn parts(name: &str, text: &str, first: usize, values: &[String]) -> Vec<(String, String)> {
+    let place = |at: usize| {
+        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let line = text[..start].matches('\n').count() + 1;
+        format!("{name}:{line}:{}", text[start..at].chars().count() + 1)
+    };
+    let lists = values.iter().filter_map(|value| serde_json::from_str::<Vec<Map<String, Value>>>(value).ok());
+    let (mut begin, mut parts) = (text.split_inclusive('\n').take(first - 1).map(str::len).sum(), Vec::new());
+    // The mappings are in the order of the file, and their members in another one.
+    for mapping in lists.flatten() {
+        let mut end = begin;
+        for value in mapping.values().filter_map(Value::as_str) {
+            // A text that is written in another way has no place of its own.
+            let Some(at) = text[begin..].find(value).map(|at| begin + at) else { continue };
+            for word in value.split_whitespace().chain([value]) {
+                let offset = value.find(word).unwrap_or_default();
+                parts.push((word.to_owned(), place(at + offset)));
+            }
+            end = end.max(at + value.len());
+        }
+        begin = end;
+    }
+    parts
 }
 
 /// Returns the error for a file that is not a flat mapping. The parser's own message may quote a value, which

@@ -52,6 +52,18 @@ pub(crate) struct Sourced {
     pub(crate) setting: &'static SettingInfo,
     pub(crate) text: String,
     pub(crate) place: String,
+    /// The texts in it that have their own place.
+    parts: Vec<(String, String)>,
+}
+
+impl Sourced {
+    /// Returns the place of the text that a mistake quotes, or that of the value.
+    fn place_of(&self, why: &str) -> &str {
+        let quoted = |text: &str| why.find(&format!("`{}`", escaped(text)));
+        let parts = self.parts.iter().filter_map(|(text, place)| Some((quoted(text)?, place)));
+        // The advice may quote others.
+        parts.min_by_key(|(at, _)| *at).map_or(&self.place, |(_, place)| place)
+    }
 }
 
 /// What a source says.
@@ -67,8 +79,10 @@ impl Reading {
 
     fn values(setting: &'static SettingInfo, place: String, values: &[String]) -> Self {
         match values {
-            [text] => Self::Value(Sourced { setting, text: text.clone(), place }),
-            _ if setting.is_list() => Self::Value(Sourced { setting, text: values.join(" "), place }),
+            [text] => Self::Value(Sourced { setting, text: text.clone(), place, parts: Vec::new() }),
+            _ if setting.is_list() => {
+                Self::Value(Sourced { setting, text: values.join(" "), place, parts: Vec::new() })
+            }
             _ => Self::mistake(place, "give one value instead of a list"),
         }
     }
@@ -125,7 +139,7 @@ fn parse(readings: &mut [Reading]) -> Settings {
         let is_it = |value: &Sourced| value.setting.name == invalid.name && value.text == invalid.text;
         let reading = readings.iter_mut().find(|reading| reading.value().is_some_and(is_it));
         let reading = reading.expect("the parser names a value that it was given");
-        let place = reading.value().map(|value| value.place.clone()).unwrap_or_default();
+        let place = reading.value().map(|value| value.place_of(&invalid.why).to_owned()).unwrap_or_default();
         *reading = Reading::mistake(place, invalid.why);
     }
 }
@@ -206,8 +220,12 @@ fn read_line(line: &FileLine) -> Option<Reading> {
     let Some(setting) = known.filter(|setting| setting.key.is_some()) else {
         return Some(Reading::mistake(&line.place, unknown_key(&line.key, known)));
     };
-    let place = format!("{}: `{}`", line.place, line.key);
-    (!line.values.is_empty()).then(|| Reading::values(setting, place, &line.values))
+    let of_key = |place: &str| format!("{place}: `{}`", line.key);
+    let parts = line.parts.iter().map(|(text, place)| (text.clone(), of_key(place))).collect();
+    (!line.values.is_empty()).then(|| match Reading::values(setting, of_key(&line.place), &line.values) {
+        Reading::Value(value) => Reading::Value(Sourced { parts, ..value }),
+        mistake => mistake,
+    })
 }
 
 /// Returns the mistake of settings that the file at `path` must not set, because it is in the work tree

@@ -126,6 +126,22 @@ fn mistakes_and_windows_in_the_source_are_rejected() {
     let config = world
         .write("config.yaml", "windows:\n  - { deny: '**', at: 'Fri 16:00-17:00', zone: Europe/Berln }\n");
     world.plan().set("config", &config).exit(64).says(&["unknown time zone `Europe/Berln`", "`windows`"]);
+    // Each at its own place, whatever precedes it.
+    let entry =
+        |scope: &str, zone: &str| format!("  - deny: '{scope}'\n    at: '{FREEZE}'\n    zone: {zone}\n");
+    for (scope, zone, place, what) in [
+        (
+            "shop/prod/* shop/production",
+            "UTC",
+            "config.yaml:5:24: `windows`",
+            "`shop/production` of a window",
+        ),
+        ("shop/prod/*", "Europe/Berln", "config.yaml:7:11: `windows`", "unknown time zone"),
+    ] {
+        let text = format!("windows:\n{}{}", entry("**", "UTC"), entry(scope, zone));
+        let config = world.write("config.yaml", &text);
+        world.plan().set("config", config).exit(64).says(&[place, what]);
+    }
     let inside = world.repo.path().join("config.yaml");
     std::fs::write(&inside, format!("windows:\n  - {{ deny: '**', at: '{FREEZE}', zone: UTC }}\n")).unwrap();
     world.plan().set("config", &inside).exit(64).says(&["it must not set `windows`"]);
