@@ -108,11 +108,6 @@ impl ReferenceProblem {
         self.check.severity == check::Severity::Error
     }
 
-    /// Returns whether it is about a toggle that no document has.
-    pub(crate) fn is_unknown(&self) -> bool {
-        *self.check == check::UNKNOWN_PREREQUISITE
-    }
-
     /// Returns whether it is about the types of a toggle's documents.
     pub(crate) fn is_about_types(&self) -> bool {
         *self.check == check::TYPE_DISAGREEMENT
@@ -533,17 +528,15 @@ impl Chains {
     }
 }
 
-/// Returns the finding about a toggle whose documents in several environments have different types. `others`
-/// has each other document with its type.
-pub(crate) fn disagreement(own: ReturnType, others: &[(String, ReturnType)]) -> Option<ReferenceProblem> {
-    let (path, other) = others.iter().find(|(_, other)| *other != own)?;
+/// Returns the finding about a toggle whose document at `path` has values of another type.
+pub(crate) fn disagreement(own: ReturnType, path: &str, other: ReturnType) -> ReferenceProblem {
     let (own, other) = (own.as_str(), other.as_str());
     let message = format!(
         "these values are those of a `{own}` toggle, but `{}` has those of a `{other}` toggle",
         shown(path)
     );
     let help = "a toggle has one type in all environments, which cannot be changed later: write values of the same type";
-    Some(ReferenceProblem::new(&check::TYPE_DISAGREEMENT, Place::Variations, message, help.to_owned()))
+    ReferenceProblem::new(&check::TYPE_DISAGREEMENT, Place::Variations, message, help.to_owned())
 }
 
 /// Returns the findings about other documents in one document, with their positions, and applies its waivers

@@ -16,7 +16,7 @@ use crate::pass::config::{Config, Rules};
 use crate::pass::dependents::{self, with_dependents};
 use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
-use crate::pass::references::{self, Concern, Library};
+use crate::pass::references::{self, Library};
 use crate::pass::{Error, matches_something};
 use crate::plan::compare::{AppliedTree, Claims, Comparison, Difference, Places, Roots, has_document};
 use crate::plan::{
@@ -75,12 +75,7 @@ pub(super) fn plan_files(
     drifted: &LiveDifferences,
 ) -> Result<Plan, Error> {
     let compared = compare(files, applied, &config.rules, drifted, config.clock.unix())?;
-    let mut decided = decide(files, applied, &config.rules, compared)?;
-    let (_, found) = dependents::caused(&decided, files, &config.rules)?;
-    decided.findings.extend(found);
-    // A pass finds those about removed documents.
-    decided.findings.sort_unstable();
-    decided.findings.dedup();
+    let decided = decide_all(files, applied, &config.rules, compared)?;
     let plan = attribute(hold(decided, &BTreeMap::new(), applied, config), files, applied, config)?;
     with_dependents(plan, files, &config.rules)
 }
@@ -173,7 +168,7 @@ fn hold_moved(
                     comparison.findings.retain(|found| found.path != path || !layout::is_about_path(found));
                     for at in moved {
                         let one = &mut comparison.differences[at];
-                        one.desired = Claims::Unread;
+                        one.desired = Claims::Unread(path.as_str().into());
                         comparison.findings.push(layout::moved(&path, &one.id));
                     }
                 }
@@ -266,6 +261,20 @@ fn overwritten(drifted: &LiveDifferences, policy: &Policy, overrides: &Overrides
     allowed.map(|(id, live)| (id.clone(), live.clone())).collect()
 }
 
+/// Decides about each toggle, with the findings that its changes cause in other documents.
+pub(super) fn decide_all(
+    files: &PlanFiles<'_>,
+    applied: AppliedSide<'_>,
+    rules: &Rules,
+    compared: Compared,
+) -> Result<Input, Error> {
+    let mut decided = decide(files, applied, rules, compared)?;
+    let caused = dependents::caused(&decided, files, rules)?;
+    decided.findings.extend(caused.findings);
+    decided.broken = caused.broken;
+    Ok(decided)
+}
+
 /// Reads the differing documents and decides about each toggle.
 pub(super) fn decide(
     files: &PlanFiles<'_>,
@@ -295,27 +304,12 @@ pub(super) fn decide(
         unknown: applied.view.unknown(),
         settled: applied.view.settled(),
     };
-    // The step between two revisions has the findings about all unchanged documents.
-    let removed: Vec<ToggleId> = match rules.kind.can().refer && applied.base.is_none() {
-        false => Vec::new(),
-        true => comparison
-            .differences
-            .iter()
-            .filter(|one| matches!(one.desired, Claims::None | Claims::Renamed) && !one.applied.is_empty())
-            .map(|one| one.id.clone())
-            .collect(),
-    };
-    let (mut decided, mut findings, mut noted) =
+    let (mut decided, mut findings, noted) =
         read(comparison.differences, context, |one| deciding.decide(one), open)?;
     let (mut needs, mut mixed) = (Needs::new(), BTreeMap::new());
-    if !noted.is_empty() || !removed.is_empty() {
-        let mut library =
-            Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind)
-                .for_sdks(rules.sdks);
-        if !removed.is_empty() {
-            let needing = dependents::needing(&mut library, &removed)?;
-            library.note_unchanged(needing, Concern::Missing, &mut noted)?;
-        }
+    if !noted.is_empty() {
+        let library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind)
+            .for_sdks(rules.sdks);
         let found = references::check(noted, library)?;
         findings.extend(found.findings);
         (needs, mixed) = (found.needs, found.mixed);
@@ -344,6 +338,7 @@ pub(super) fn decide(
         findings,
         needs,
         mixed,
+        broken: BTreeMap::new(),
     })
 }
 

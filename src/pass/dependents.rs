@@ -1,15 +1,15 @@
-//! Finds the toggles that need those that a plan changes. Reads all documents of the environments with
-//! changes, so only a plan that somebody reads has them.
+//! Finds the toggles that need those that a plan changes. That reads all documents of an environment, so a
+//! pass looks only for those that a change may break.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::Error;
 use super::compare::PlanFiles;
 use super::config::Rules;
-use super::references::{self, Concern, Library};
+use super::references::{self, Library, Noted};
 use crate::document::Diagnostic;
-use crate::model::{EnvironmentId, ToggleId, Trees};
-use crate::plan::{Change, Dependents, Input, Plan};
+use crate::model::{EnvironmentId, Payload, Prerequisite, ToggleId, Trees};
+use crate::plan::{Change, DecidedToggle, Dependents, Input, Plan};
 use crate::source;
 
 /// The toggles that need each toggle of an environment. Keys are in lower case, because the service ignores
@@ -91,52 +91,47 @@ pub(super) fn index<T: Trees<Error = source::Error>>(
     Ok(index)
 }
 
-/// Returns the documents that need one of the `removed` ones.
-pub(super) fn needing<T: Trees<Error = source::Error>>(
-    library: &mut Library<'_, T>,
-    removed: &[ToggleId],
-) -> Result<BTreeSet<ToggleId>, Error> {
-    let mut all = BTreeSet::new();
-    let environments: BTreeSet<EnvironmentId> = removed.iter().map(ToggleId::environment).collect();
-    for environment in environments {
-        let index = index(library, &environment, |_| None)?;
-        for id in removed.iter().filter(|id| id.is_in(&environment)) {
-            let needing = index.of(id.toggle()).direct.into_iter();
-            all.extend(
-                needing.filter_map(|key| ToggleId::new(id.project(), id.environment_key(), &key).ok()),
-            );
-        }
-    }
-    Ok(all)
+/// What changes mean for documents in scope that do not change.
+#[derive(Debug, Default)]
+pub(super) struct Caused {
+    /// The documents that need a changed one.
+    pub(super) unchanged: BTreeSet<ToggleId>,
+    /// The findings in them about what they need.
+    pub(super) findings: Vec<Diagnostic>,
+    /// What those of them need that are invalid.
+    pub(super) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
 }
 
-/// Returns the documents in scope that do not change and need one that does, and the findings in them about
-/// what they need.
-pub(super) fn caused(
-    input: &Input,
-    files: &PlanFiles<'_>,
-    rules: &Rules,
-) -> Result<(BTreeSet<ToggleId>, Vec<Diagnostic>), Error> {
-    if !rules.kind.can().refer || input.decided.is_empty() {
-        return Ok((BTreeSet::new(), Vec::new()));
+/// Finds out what the changes mean for documents that do not change.
+pub(super) fn caused(input: &Input, files: &PlanFiles<'_>, rules: &Rules) -> Result<Caused, Error> {
+    let changed = input.decided.iter().filter(|one| one.concerns_others());
+    let changed: BTreeSet<ToggleId> = changed.map(|one| one.id().clone()).collect();
+    if !rules.kind.can().refer || changed.is_empty() {
+        return Ok(Caused::default());
     }
-    let changed: BTreeSet<ToggleId> = input.decided.iter().map(|one| one.id().clone()).collect();
     let library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
     let mut library = library.for_sdks(rules.sdks);
     let mut ids = unchanged(&mut library, &changed)?;
-    ids.retain(|id| rules.policy.scope.contains(id));
-    let findings = found(library, ids.clone())?;
-    Ok((ids, findings))
+    // All that differ have their own findings.
+    let differing: BTreeSet<&ToggleId> = input.decided.iter().map(DecidedToggle::id).collect();
+    ids.retain(|id| rules.policy.scope.contains(id) && !differing.contains(id));
+    found(library, ids)
 }
 
 /// Returns the findings in these documents of the library about what they need.
 pub(super) fn found<T: Trees<Error = source::Error>>(
     mut library: Library<'_, T>,
-    ids: BTreeSet<ToggleId>,
-) -> Result<Vec<Diagnostic>, Error> {
-    let mut noted = Vec::new();
-    library.note_unchanged(ids, Concern::All, &mut noted)?;
-    Ok(references::check(noted, library)?.findings)
+    unchanged: BTreeSet<ToggleId>,
+) -> Result<Caused, Error> {
+    let noted = library.unchanged(&unchanged)?;
+    let needed = |one: &Noted| {
+        let needed = one.payload.as_ref().map(Payload::prerequisites).unwrap_or_default();
+        (one.id.clone(), needed)
+    };
+    let mut broken: BTreeMap<_, _> = noted.iter().map(needed).collect();
+    let found = references::check(noted, library)?;
+    broken.retain(|id, _| found.invalid.contains(id));
+    Ok(Caused { unchanged, findings: found.findings, broken })
 }
 
 /// Returns the other documents that need one of the `changed` ones, directly or through others.

@@ -51,7 +51,7 @@ use crate::model::{Allowance, HeldRequests, Live, ToggleId, chain};
 use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::source::{Snapshot, Source};
 use crate::state::{self, LiveVersions, Options, PassHead, SharedOptions, StateSnapshot, Store};
-use compare::{AppliedSide, PlanFiles, attribute, compare, decide, hold};
+use compare::{AppliedSide, PlanFiles, attribute, compare, decide_all, hold};
 use publish::order::{Inherited, Order};
 use publish::{HttpServices, Services};
 use publish::{PublishJob, sent};
@@ -237,7 +237,7 @@ impl Reconciler {
         }
         let (files, applied) = (PlanFiles::committed(&snapshot), AppliedSide::state(self.store.view()));
         let compared = compare(&files, applied, &config.rules, &inputs.drifted, config.clock.unix())?;
-        let decided = decide(&files, applied, &config.rules, compared)?;
+        let decided = decide_all(&files, applied, &config.rules, compared)?;
         let held = hold(decided, &inputs.parked, applied, config);
         let plan = attribute(held, &files, applied, config)?;
         let mut report = report(plan);

@@ -17,7 +17,7 @@ use crate::pass::Error;
 use crate::pass::attribution::Attributions;
 use crate::pass::compare::{AppliedSide, BaseRevision, PlanFiles, compare, decide, with_files};
 use crate::pass::config::Rules;
-use crate::pass::dependents::{self, with_dependents};
+use crate::pass::dependents::{self, Caused, with_dependents};
 use crate::pass::notes::range_note;
 use crate::pass::planning::{Files, Planned};
 use crate::pass::references::Library;
@@ -127,13 +127,14 @@ fn add_caused(
     base: &BaseRevision,
     rules: &Rules,
 ) -> Result<(), Error> {
-    let (unchanged, mut found) = dependents::caused(input, files, rules)?;
+    let Caused { unchanged, findings: mut found, broken } = dependents::caused(input, files, rules)?;
+    input.broken = broken;
     if let Some(tree) = base.tree.filter(|_| !found.is_empty()) {
         let trees = base.snapshot.reader()?;
         let library = Library::new(trees, tree, &rules.layout, &rules.root, rules.kind);
         let library = library.for_sdks(rules.sdks);
         let place = |finding: &Diagnostic| (finding.id, finding.path.clone(), finding.line, finding.column);
-        let before: BTreeSet<_> = dependents::found(library, unchanged)?.iter().map(place).collect();
+        let before: BTreeSet<_> = dependents::found(library, unchanged)?.findings.iter().map(place).collect();
         found.retain(|finding| !before.contains(&place(finding)));
     }
     input.findings.extend(found);

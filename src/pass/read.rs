@@ -7,7 +7,7 @@ use std::thread;
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline};
 use crate::model::{Action, Blob, Scope, Sdks, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::compare::AppliedTrees;
-use crate::pass::references::{Concern, Noted};
+use crate::pass::references::Noted;
 use crate::pass::{Error, cores};
 use crate::plan::compare::{Claims, Difference, join};
 use crate::plan::{AppliedVersion, Candidate, Desired, OnRemove};
@@ -156,7 +156,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         match desired {
             Desired::Document(version) => Some(&version.path),
             Desired::Absent { path } if self.context.on_remove == OnRemove::Disable => Some(path),
-            Desired::Absent { .. } | Desired::Invalid | Desired::Renamed => None,
+            Desired::Absent { .. } | Desired::Invalid | Desired::Renamed | Desired::Unread { .. } => None,
         }
     }
 
@@ -169,9 +169,9 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         let (file, blob) = match (&difference.desired, blob) {
             (Claims::None, _) => return (self.absent(difference), None),
             (Claims::Renamed, _) => return (Desired::Renamed, None),
+            (Claims::Unread(path), _) => return (Desired::Unread { path: path.clone() }, None),
             (Claims::One(file), Some(blob)) => (file, blob),
-            // Two files that claim the same toggle make it invalid (src/document/README.md, "Paths"), and so
-            // does a file that is not read.
+            // Two files that claim the same toggle make it invalid (src/document/README.md, "Paths").
             _ => return (Desired::Invalid, None),
         };
         let path = self.context.layout.path(&difference.id, file.format);
@@ -186,7 +186,6 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             outline: read.outline,
             payload: read.outline.has_prerequisites.then(|| payload.clone()),
             has_new_type: true,
-            concern: Concern::All,
         });
         let (path, format, object) = (path.into(), file.format, file.id);
         (Desired::Document(Version { id, path, format, object, payload }), noted)

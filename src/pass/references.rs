@@ -2,7 +2,7 @@
 //! to, directly or through others: one changed document costs its chain of prerequisites, not the
 //! environment.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Error;
 use crate::document::{
@@ -26,15 +26,6 @@ pub(crate) struct Noted {
     pub(crate) payload: Option<Payload>,
     /// Whether the type is compared with that of the toggle's other documents: it is new.
     pub(crate) has_new_type: bool,
-    pub(crate) concern: Concern,
-}
-
-/// Which findings about the prerequisites of a document are reported.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Concern {
-    All,
-    /// Those about missing documents: it does not change, and needs one that was removed.
-    Missing,
 }
 
 /// What was found out about the checked documents.
@@ -45,7 +36,8 @@ pub(crate) struct ReferenceFindings {
     pub(crate) invalid: BTreeSet<ToggleId>,
     /// What the checked documents need, and what those need.
     pub(crate) needs: Needs,
-    /// The toggles whose documents have values of different types, and whether a waiver accepts that.
+    /// The toggles whose documents have values of different types, and whether a waiver in each of them
+    /// accepts that.
     pub(crate) mixed: BTreeMap<ToggleId, bool>,
 }
 
@@ -69,18 +61,16 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
         let referring: Vec<usize> =
             referring.filter(|(_, one)| one.payload.is_some()).map(|(at, _)| first + at).collect();
         if !referring.is_empty() {
-            let (mut found, needs) = library.prerequisites(&noted, &referring)?;
-            for (at, problems) in referring.iter().zip(&mut found) {
-                problems.retain(|problem| noted[*at].concern == Concern::All || problem.is_unknown());
-            }
+            let (found, needs) = library.prerequisites(&noted, &referring)?;
             all.needs.insert(environment[0].id.environment(), needs);
             problems.extend(referring.into_iter().zip(found).filter(|(_, found)| !found.is_empty()));
         }
         first += environment.len();
     }
-    if !library.is_alone {
-        library.types(&noted, &mut problems)?;
-    }
+    let unwaived = match library.is_alone {
+        true => BTreeSet::new(),
+        false => library.types(&noted, &mut problems)?,
+    };
     let waivers = noted.iter().enumerate().filter(|(_, one)| one.outline.has_waiver).map(|(at, _)| at);
     let concerned: BTreeSet<usize> = problems.keys().copied().chain(waivers).collect();
     for at in concerned {
@@ -91,13 +81,17 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
         }
         let is_mixed = problems.iter().any(ReferenceProblem::is_about_types);
         let content = library.trees.blob(file.id, LARGEST_DOCUMENT)?;
-        let path = join(library.root, &library.layout.path(id, file.format));
-        let found = document::diagnose_references(&path, &content, problems);
+        let found = document::diagnose_references(&library.path(id, *file), &content, problems);
         if is_mixed {
             all.mixed.insert(id.clone(), ReferenceProblem::types_are_waived(&found));
         }
         all.findings.extend(found);
     }
+    // A toggle has one type, so all of its documents have to accept that theirs is another one.
+    let name = |id: &ToggleId| (id.project().to_owned(), id.toggle().to_owned());
+    let refusing = all.mixed.iter().filter(|(_, is_waived)| !**is_waived).map(|(id, _)| name(id));
+    let refusing: BTreeSet<_> = refusing.chain(unwaived.iter().map(name)).collect();
+    all.mixed.iter_mut().for_each(|(id, is_waived)| *is_waived = !refusing.contains(&name(id)));
     Ok(all)
 }
 
@@ -242,23 +236,17 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Ok(prerequisites.into_iter().map(|one| one.key).collect())
     }
 
-    /// Adds the documents of `ids` to those to check, which do not change themselves.
-    pub(super) fn note_unchanged(
-        &mut self,
-        ids: BTreeSet<ToggleId>,
-        concern: Concern,
-        noted: &mut Vec<Noted>,
-    ) -> Result<(), Error> {
-        let known: BTreeSet<ToggleId> = noted.iter().map(|one| one.id.clone()).collect();
-        for id in ids.into_iter().filter(|id| !known.contains(id)) {
-            let Named::One(id, file) = self.named(&id, id.toggle())? else { continue };
+    /// Reads documents that do not change.
+    pub(super) fn unchanged(&mut self, ids: &BTreeSet<ToggleId>) -> Result<Vec<Noted>, Error> {
+        let mut noted = Vec::with_capacity(ids.len());
+        for id in ids {
+            let Named::One(id, file) = self.named(id, id.toggle())? else { continue };
             let document::Document { payload: Some(payload), outline, .. } = self.read(file)? else {
                 continue;
             };
-            let payload = Some(payload);
-            noted.push(Noted { id, file, outline, payload, has_new_type: false, concern });
+            noted.push(Noted { id, file, outline, payload: Some(payload), has_new_type: false });
         }
-        Ok(())
+        Ok(noted)
     }
 
     fn named(&mut self, place: &ToggleId, key: &str) -> Result<Named, Error> {
@@ -379,42 +367,68 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Ok(())
     }
 
-    /// Adds the findings about toggles whose documents have different types.
+    /// Adds the findings about toggles whose documents have different types. Returns the other documents of
+    /// these toggles that have no waiver of that.
     fn types(
         &mut self,
         noted: &[Noted],
         problems: &mut BTreeMap<usize, Vec<ReferenceProblem>>,
-    ) -> Result<(), Error> {
+    ) -> Result<BTreeSet<ToggleId>, Error> {
         let is_same = |a: &Noted, b: &Noted| a.id.project() == b.id.project();
-        let mut first = 0;
+        let (mut first, mut unwaived) = (0, BTreeSet::new());
         for project in noted.chunk_by(is_same) {
-            let mut all: HashMap<&str, Vec<(String, ReturnType)>> = HashMap::new();
-            for one in project.iter().filter(|one| one.has_new_type) {
-                all.entry(one.id.toggle()).or_default();
-            }
-            let mut found: HashMap<String, Vec<(String, ReturnType)>> = HashMap::new();
+            let new = || project.iter().enumerate().filter(|(_, one)| one.has_new_type);
+            let keys: HashSet<&str> = new().map(|(_, one)| one.id.toggle()).collect();
+            let mut found: HashMap<String, Vec<Typed>> = HashMap::new();
             let name = project[0].id.project().to_owned();
             self.documents(
                 &name,
-                |key| all.contains_key(key),
+                |key| keys.contains(key),
                 |library, id, file| {
                     if let Some(kind) = library.type_of(noted, &id, file)? {
-                        let path = join(library.root, &library.layout.path(&id, file.format));
-                        found.entry(id.toggle().to_owned()).or_default().push((path, kind));
+                        found.entry(id.toggle().to_owned()).or_default().push(Typed { id, file, kind });
                     }
                     Ok(())
                 },
             )?;
-            for (at, one) in project.iter().enumerate().filter(|(_, one)| one.has_new_type) {
+            let mut mixed = BTreeSet::new();
+            for (at, one) in new() {
+                let Some(kind) = one.outline.kind else { continue };
                 let others = found.get(one.id.toggle()).map(Vec::as_slice).unwrap_or_default();
-                let problem = one.outline.kind.and_then(|kind| disagreement(kind, others));
-                if let Some(problem) = problem {
+                if let Some(problem) = self.disagreement(kind, others) {
                     problems.entry(first + at).or_default().push(problem);
+                    mixed.insert(one.id.toggle());
+                }
+            }
+            for others in mixed.into_iter().filter_map(|key| found.get(key)) {
+                let is_new = |id: &ToggleId| {
+                    let known = project.binary_search_by(|one| one.id.cmp(id));
+                    known.is_ok_and(|at| project[at].has_new_type)
+                };
+                for one in others.iter().filter(|one| !is_new(&one.id)) {
+                    let problem = self.disagreement(one.kind, others).into_iter().collect();
+                    let content = self.trees.blob(one.file.id, LARGEST_DOCUMENT)?;
+                    let found =
+                        document::diagnose_references(&self.path(&one.id, one.file), &content, problem);
+                    if !ReferenceProblem::types_are_waived(&found) {
+                        unwaived.insert(one.id.clone());
+                    }
                 }
             }
             first += project.len();
         }
-        Ok(())
+        Ok(unwaived)
+    }
+
+    /// Returns the finding about a document with values of this type.
+    fn disagreement(&self, own: ReturnType, others: &[Typed]) -> Option<ReferenceProblem> {
+        let other = others.iter().find(|other| other.kind != own)?;
+        Some(disagreement(own, &self.path(&other.id, other.file), other.kind))
+    }
+
+    /// Returns the path of a document in findings.
+    fn path(&self, id: &ToggleId, file: File) -> String {
+        join(self.root, &self.layout.path(id, file.format))
     }
 
     fn type_of(&self, noted: &[Noted], id: &ToggleId, file: File) -> Result<Option<ReturnType>, Error> {
@@ -423,6 +437,13 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
             Err(_) => Ok(self.read(file)?.outline.kind),
         }
     }
+}
+
+/// A document of a toggle with the type of its values.
+struct Typed {
+    id: ToggleId,
+    file: File,
+    kind: ReturnType,
 }
 
 /// Adds the documents in a folder.

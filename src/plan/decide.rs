@@ -20,7 +20,8 @@ use super::{
     by_operator, hold,
 };
 use crate::model::{
-    Action, EnvironmentId, Format, Hold, Live, ObjectId, Payload, Prerequisite, Sent, ToggleId, Version,
+    Action, EnvironmentId, Format, Hold, Live, ObjectId, Payload, Prerequisite, Sent, Targeting, ToggleId,
+    Version,
 };
 
 /// The input of a decision besides the toggle.
@@ -89,6 +90,16 @@ impl DecidedToggle {
         &self.id
     }
 
+    /// Returns whether documents that need the toggle may have other findings than before.
+    pub fn concerns_others(&self) -> bool {
+        match &self.decision {
+            ToggleDecision::Publish(change) => change.concerns_others(),
+            ToggleDecision::Edit(edit) => matches!(**edit, StateEdit::Forget { .. }),
+            ToggleDecision::Nothing | ToggleDecision::Withhold(_) => false,
+            ToggleDecision::Invalid { .. } | ToggleDecision::Orphan(_) => true,
+        }
+    }
+
     /// Decides again on a document that is invalid because of what others say.
     pub fn invalidate(&mut self) {
         let is_unknown = match &self.decision {
@@ -154,6 +165,18 @@ pub(super) struct DraftChange {
     pub(super) pass: PassOrder,
 }
 
+impl DraftChange {
+    /// Returns whether more changes than who gets which value.
+    fn concerns_others(&self) -> bool {
+        let what = |payload: &Payload| {
+            let Targeting { disabled, content } = payload.targeting();
+            (disabled, content.disabled_serve, content.variations, content.prerequisites)
+        };
+        let (Before::Applied(before) | Before::Live(before)) = &self.before else { return true };
+        what(before) != what(&self.version.payload)
+    }
+}
+
 fn decide(
     candidate: Candidate,
     pass: PassOrder,
@@ -176,18 +199,8 @@ fn decide(
         };
     }
     match desired {
-        Desired::Invalid => {
-            let (hold, needs) = match &applied {
-                AppliedVersion::Document { payload, .. } => (hold::invalid(true), payload.prerequisites()),
-                AppliedVersion::Nothing => (hold::invalid(false), Vec::new()),
-                AppliedVersion::Unreadable => (hold::invalid(true), Vec::new()),
-                AppliedVersion::Unknown { sent, applied } => {
-                    let all = std::iter::once(&sent.payload).chain(applied.as_deref());
-                    (hold::unknown_invalid(), all.flat_map(Payload::prerequisites).collect())
-                }
-            };
-            ToggleDecision::Invalid { hold: Arc::new(hold), needs: keys(needs) }
-        }
+        Desired::Invalid => invalid(&applied, hold::invalid),
+        Desired::Unread { path } => invalid(&applied, |is_applied| hold::unread(&path, is_applied)),
         Desired::Absent { .. } | Desired::Renamed if matches!(applied, AppliedVersion::Nothing) => {
             ToggleDecision::Nothing
         }
@@ -197,6 +210,20 @@ fn decide(
         Desired::Renamed => ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         Desired::Document(version) => document(version, applied, pass, overwritten),
     }
+}
+
+/// Holds a toggle whose file says nothing valid. `why` gets whether something is applied.
+fn invalid(applied: &AppliedVersion, why: impl Fn(bool) -> Hold) -> ToggleDecision {
+    let (hold, needs) = match applied {
+        AppliedVersion::Document { payload, .. } => (why(true), payload.prerequisites()),
+        AppliedVersion::Nothing => (why(false), Vec::new()),
+        AppliedVersion::Unreadable => (why(true), Vec::new()),
+        AppliedVersion::Unknown { sent, applied } => {
+            let all = std::iter::once(&sent.payload).chain(applied.as_deref());
+            (hold::unknown_invalid(), all.flat_map(Payload::prerequisites).collect())
+        }
+    };
+    ToggleDecision::Invalid { hold: Arc::new(hold), needs: keys(needs) }
 }
 
 fn keys(prerequisites: Vec<Prerequisite>) -> Vec<String> {
@@ -339,8 +366,12 @@ pub enum Desired {
     Document(Version),
     /// No file, but a document whose id differs only in case.
     Renamed,
-    /// A file that is not a valid document, or is not read.
+    /// A file that is not a valid document.
     Invalid,
+    /// The path of a file that would be the document, and is not read.
+    Unread {
+        path: Box<str>,
+    },
 }
 
 /// What the state records for a toggle.

@@ -16,7 +16,7 @@ use super::{
 use crate::document::Diagnostic;
 use crate::model::{
     Action, Attribution, CommitId, EnvironmentId, HeldRequests, HistoryEvidence, Hold, HoldKind, Live,
-    ObjectId, Override, Payload, RequestDigest, Suspensions, ToggleId, Unlisted,
+    ObjectId, Override, Payload, Prerequisite, RequestDigest, Suspensions, ToggleId, Unlisted,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -59,6 +59,7 @@ impl Draft {
             mut findings,
             needs,
             mixed,
+            broken,
         } = input;
         // The same input yields the same plan byte for byte, whatever its order is. It comes in sorted parts,
         // which the stable sort only merges.
@@ -83,6 +84,7 @@ impl Draft {
                 overrides,
                 needs,
                 mixed,
+                broken,
                 ..Plan::nothing(source, base_url)
             },
         };
@@ -506,6 +508,8 @@ pub struct Input {
     pub findings: Vec<Diagnostic>,
     /// What the documents need that the changed ones lead to.
     pub(crate) needs: Needs,
-    /// The toggles whose documents have values of different types, and whether a waiver accepts that.
+    /// The toggles whose documents have values of different types, and whether waivers accept that.
     pub(crate) mixed: BTreeMap<ToggleId, bool>,
+    /// What the documents need that do not change and that are invalid because of a change.
+    pub(crate) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
 }

@@ -192,12 +192,28 @@ pub(super) fn invalid(is_applied: bool) -> Hold {
     Hold::new(HoldKind::Invalid, text)
 }
 
+/// The file of the toggle is not read, because of its name or place. `is_applied`: a document was applied.
+pub(super) fn unread(path: &str, is_applied: bool) -> Hold {
+    let what = match is_applied {
+        true => "the last applied version stays",
+        false => "nothing is published for this toggle",
+    };
+    Hold::new(
+        HoldKind::Invalid,
+        format!(
+            "its file is `{}`, which is not read; {what}: give it the name of a document again, or delete it as well to remove \
+             the toggle",
+            escaped(path)
+        ),
+    )
+}
+
 /// The toggle does not exist, and its documents do not agree about its type.
 pub(super) fn mixed_types() -> Hold {
     Hold::new(
         HoldKind::ReturnType,
         "not created: its documents have values of different types, and the type of a toggle cannot be changed later; write values of \
-         one type in all environments, or accept a toggle of text with the waiver of `type-disagreement`",
+         one type in all environments, or accept a toggle of text with a waiver of `type-disagreement` in each of them",
     )
 }
 
@@ -499,6 +515,17 @@ pub(super) fn awaits_other(other: &str, what: Awaited) -> Hold {
         format!(
             "waits for the change of `{other}`, which is not applied: {why}; release or correct that change, and this one is \
              sent as well"
+        ),
+    )
+}
+
+/// The change would take away a value that the document of `other` needs, which does not change.
+pub(super) fn breaks_other(other: &str) -> Hold {
+    Hold::new(
+        HoldKind::AwaitsChange,
+        format!(
+            "the document of `{other}` needs a value that this change takes away, so it is invalid, and its users would get the \
+             disabled serve: change its prerequisite as well, and both are sent"
         ),
     )
 }

@@ -11,7 +11,7 @@ use super::order::{self, Needs, Turn};
 use super::{Change, DriftReport, Orphan, Overrides, Overwrite, StateEdit, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{
-    Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, RequestDigest, ReturnType,
+    Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, Prerequisite, RequestDigest, ReturnType,
     ReviewedChanges, ToggleId, counted, hex,
 };
 
@@ -35,8 +35,10 @@ pub struct Plan {
     pub(super) overrides: Overrides,
     /// What the toggles need that do not change, as far as changes lead to them.
     pub(super) needs: Needs,
-    /// The toggles whose documents have values of different types, and whether a waiver accepts that.
+    /// The toggles whose documents have values of different types, and whether waivers accept that.
     pub(super) mixed: BTreeMap<ToggleId, bool>,
+    /// What the documents need that do not change and that are invalid because of a change.
+    pub(super) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
     pub(super) stopped: Option<Stopped>,
     /// Whether a pass refuses the revision or the state, as a note says, and sends nothing.
     pub(super) is_refused: bool,
@@ -134,6 +136,7 @@ impl Plan {
             overrides: Overrides::default(),
             needs: Needs::new(),
             mixed: BTreeMap::new(),
+            broken: BTreeMap::new(),
             stopped: None,
             is_refused: false,
             drift: None,

@@ -18,6 +18,9 @@ pub(crate) struct EnvironmentChanges<'a> {
     changes: HashMap<String, &'a Change>,
     /// The changes that drop a prerequisite, by the toggle of that prerequisite.
     losing: HashMap<String, Vec<&'a Change>>,
+    /// What documents need that do not change and that are invalid because of a change, by the toggle that
+    /// they need.
+    broken: HashMap<String, Vec<(&'a ToggleId, &'a Prerequisite)>>,
     /// The toggles whose document is invalid.
     invalid: HashMap<String, &'a ToggleId>,
     needs: Option<&'a HashMap<String, Vec<String>>>,
@@ -31,7 +34,7 @@ impl Plan {
         let withheld = self.withheld.iter().filter_map(|held| held.change.as_deref());
         for change in self.changes.iter().chain(withheld) {
             let lost = change.lost();
-            if lost.is_empty() && !known(&change.id) {
+            if lost.is_empty() && self.broken.is_empty() && !known(&change.id) {
                 continue;
             }
             let environment = change.id.environment();
@@ -47,6 +50,13 @@ impl Plan {
                 own.invalid.insert(held.id.toggle().to_lowercase(), &held.id);
             }
         }
+        for (id, needed) in &self.broken {
+            if let Some(own) = all.get_mut(&id.environment()) {
+                for one in needed {
+                    own.broken.entry(one.key.to_lowercase()).or_default().push((id, one));
+                }
+            }
+        }
         all
     }
 
@@ -57,7 +67,8 @@ impl Plan {
         loop {
             let withheld = self.withheld.iter().map(|held| &held.id).chain(self.unless_equal.keys());
             let withheld: BTreeSet<&ToggleId> = withheld.collect();
-            let environments: BTreeSet<EnvironmentId> = withheld.iter().map(|id| id.environment()).collect();
+            let concerned = withheld.iter().copied().chain(self.broken.keys());
+            let environments: BTreeSet<EnvironmentId> = concerned.map(ToggleId::environment).collect();
             if environments.is_empty() {
                 break;
             }
@@ -107,7 +118,13 @@ pub(super) fn note_needs(needs: &mut Needs, id: &ToggleId, keys: Vec<String>) {
 
 impl<'a> EnvironmentChanges<'a> {
     fn new(needs: Option<&'a HashMap<String, Vec<String>>>) -> Self {
-        Self { changes: HashMap::new(), losing: HashMap::new(), invalid: HashMap::new(), needs }
+        Self {
+            changes: HashMap::new(),
+            losing: HashMap::new(),
+            broken: HashMap::new(),
+            invalid: HashMap::new(),
+            needs,
+        }
     }
 
     /// Returns why `change` must not be sent while the changes are not applied for which `is_applied` returns
@@ -129,12 +146,15 @@ impl<'a> EnvironmentChanges<'a> {
         if !change.only_switches_off() {
             let key = change.id.toggle().to_lowercase();
             let breaks = |one: &Prerequisite| {
-                one.key.to_lowercase() == key
-                    && change.before.can_meet(one) == Some(true)
-                    && !change.payload.can_meet(one)
+                change.before.can_meet(one) == Some(true) && !change.payload.can_meet(one)
             };
+            let mut broken = self.broken.get(&key).into_iter().flatten();
+            if let Some((other, _)) = broken.find(|(_, one)| breaks(one)) {
+                return Some(hold::breaks_other(other.toggle()));
+            }
             let mut losing = self.losing.get(&key).into_iter().flatten().copied().filter(is_open);
-            if let Some(other) = losing.find(|other| other.lost().iter().any(breaks)) {
+            let is_broken = |one: &Prerequisite| one.key.to_lowercase() == key && breaks(one);
+            if let Some(other) = losing.find(|other| other.lost().iter().any(is_broken)) {
                 return Some(hold::awaits_other(other.id.toggle(), hold::Awaited::Dependent));
             }
         }

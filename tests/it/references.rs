@@ -196,7 +196,7 @@ fn a_branch_shows_what_it_breaks_in_documents_that_it_leaves_as_they_are() {
 }
 
 #[test]
-fn a_plan_over_state_shows_what_it_breaks_in_documents_that_it_leaves_as_they_are() {
+fn what_a_commit_breaks_in_documents_that_it_leaves_as_they_are_is_found_and_held_by_every_command() {
     let service = LiveService::start(&json!([]));
     let repo = &service.world.repo;
     repo.file("shop/prod/color.yaml", toggle(&[], ["red", "green"]));
@@ -210,6 +210,25 @@ fn a_plan_over_state_shows_what_it_breaks_in_documents_that_it_leaves_as_they_ar
     assert_eq!(found(plan()), expected);
     assert_eq!(found(plan().arg("--live")), expected);
     plan().exit(3).any_output();
+    let held = [
+        "search.yaml:7:42",
+        "held shop/prod/color",
+        "the document of `search` needs a value that this change takes away",
+    ];
+    plan().exit(3).stdout_contains(&held).any_stderr();
+    // A pass says the same until one of both is corrected, and changes nothing that would break the other.
+    for _ in 0..2 {
+        let requests = service.requests(|| drop(apply().exit(3).stdout_contains(&held).any_stderr()));
+        assert!(!requests.iter().any(|one| one.starts_with("PATCH")), "{requests:?}");
+    }
+    // Another change of the same toggle is no reason to check others.
+    let red = toggle(&[], ["red", "green"]);
+    repo.file("shop/prod/color.yaml", red.replace("\"18\"", "\"21\"")).commit("Raise the age");
+    apply().exit(0).any_output();
+    let navy = "{ key: color, type: string, value: navy }";
+    repo.file("shop/prod/color.yaml", toggle(&[], ["navy", "green"]));
+    repo.file("shop/prod/search.yaml", toggle(&[navy], SWITCH)).commit("Change both");
+    apply().exit(0).any_output();
 }
 
 #[test]
@@ -414,11 +433,11 @@ fn a_change_waits_for_another_one_that_is_held_and_is_sent_with_it() {
 fn a_toggle_is_switched_off_after_those_that_do_not_need_it_anymore() {
     let service = LiveService::start(&json!(["a", "b", "z"].map(unconfigured)));
     commit(&service, &[("a", &[]), ("b", &["a"]), ("z", &["a"])], "Add toggles");
-    assert_eq!(sent(&service), ["a", "b", "z"]);
+    assert_eq!(sent(&service)[0], "a");
     commit(&service, &[("b", &[]), ("z", &[])], "Need it no more");
     let off = toggle(&[], SWITCH).replacen("disabled: false", "disabled: true", 1);
     service.world.repo.file("shop/prod/a.yaml", off).commit("Switch it off");
-    assert_eq!(sent(&service), ["b", "z", "a"]);
+    assert_eq!(sent(&service)[2], "a");
 }
 
 #[test]
@@ -470,6 +489,22 @@ fn a_plan_names_the_toggles_that_need_the_one_it_changes_in_every_output() {
     for output in ["sarif", "junit", "github", "gitlab"] {
         plan().set("output", output).exit(0).any_stderr().stdout_contains(&["search` needs it"]);
     }
+    // What is about a document is at its file.
+    plan()
+        .set("output", "github")
+        .exit(0)
+        .any_stderr()
+        .stdout_contains(&["::notice file=shop/prod/base.yaml,title=note::"]);
+    let json = |output| plan().set("output", output).exit(0).any_stderr().json();
+    let gitlab = json("gitlab");
+    let path = |one: &Value| one["location"]["path"].clone();
+    assert!(
+        gitlab.as_array().unwrap().iter().map(path).any(|path| path == "shop/prod/base.yaml"),
+        "{gitlab}"
+    );
+    let notes = json("sarif")["runs"][0]["invocations"][0]["toolExecutionNotifications"].clone();
+    let uri = |one: &Value| one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].clone();
+    assert!(notes.as_array().unwrap().iter().map(uri).any(|uri| uri == "shop/prod/base.yaml"), "{notes}");
     // `search` serves 19-year-olds another value, although its document is the same.
     let users = "key,age\nu1,17\nu2,19\nu3,22\n";
     let users = world.write("users.csv", users);
@@ -507,20 +542,26 @@ fn a_removed_document_that_others_need_is_a_warning_in_a_plan_and_for_validate()
 #[test]
 fn a_toggle_is_not_created_while_its_documents_disagree_about_its_type() {
     let waiver = "# gitoggle: allow(type-disagreement) both are texts\n  variations:";
-    for (waived, status, kind) in [(false, 4, Value::Null), (true, 0, json!("string"))] {
+    // Each document needs its own waiver, whether it is in scope or not.
+    for (waived, status, kind) in [
+        ([false, false], 4, Value::Null),
+        ([true, false], 4, Value::Null),
+        ([false, true], 4, Value::Null),
+        ([true, true], 0, json!("string")),
+    ] {
         let service = LiveService::start(&json!([]));
-        let document = |values| {
+        let document = |values, waived| {
             let text = toggle(&[], values);
             if waived { text.replace("variations:", waiver) } else { text }
         };
-        service.world.repo.file("shop/prod/new.yaml", document(SWITCH));
-        service.world.repo.file("shop/test/new.yaml", document(["red", "green"]));
+        service.world.repo.file("shop/prod/new.yaml", document(SWITCH, waived[0]));
+        service.world.repo.file("shop/test/new.yaml", document(["red", "green"], waived[1]));
         service.world.repo.commit("Add new");
         let apply = service.apply().set("first-pass", "assert").set("on-missing", "create");
         let apply = apply.set("only", "shop/prod/*").exit(status).any_stderr();
-        let said: &[&str] = match waived {
-            false => &["values of different types", "type-disagreement"],
-            true => &["applied shop/prod/new (create)"],
+        let said: &[&str] = match status {
+            0 => &["applied shop/prod/new (create)"],
+            _ => &["values of different types", "a waiver of `type-disagreement` in each of them"],
         };
         apply.stdout_contains(said);
         let list = service.request("GET", "/api/projects/shop/toggles/new", None);

@@ -208,7 +208,7 @@ impl<'a> Classifier<'a> {
         let clashes: Vec<_> = clashes.flat_map(|one| clash(one, &self.places)).collect();
         self.found.findings.extend(clashes);
         self.hold_unread();
-        let is_removed = |one: &&Difference| matches!(one.desired, Claims::None | Claims::Unread);
+        let is_removed = |one: &&Difference| matches!(one.desired, Claims::None | Claims::Unread(_));
         let removed = self.found.differences.iter().filter(is_removed);
         let emptied: BTreeSet<_> = removed.map(|one| one.id.environment()).collect();
         self.found.lost.retain(|lost| emptied.contains(lost));
@@ -251,10 +251,11 @@ impl<'a> Classifier<'a> {
             return;
         }
         let mut held = HashSet::new();
-        let unread: HashSet<FoldedId> = self.unread.iter().map(|(_, id, _)| id.folded()).collect();
-        for one in &mut self.found.differences {
-            if one.desired.is_empty() && unread.contains(&one.id.folded()) {
-                one.desired = Claims::Unread;
+        let unread = self.unread.iter().map(|(path, id, _)| (id.folded(), join(self.places.root, path)));
+        let unread: HashMap<FoldedId, String> = unread.collect();
+        for one in self.found.differences.iter_mut().filter(|one| one.desired.is_empty()) {
+            if let Some(path) = unread.get(&one.id.folded()) {
+                one.desired = Claims::Unread(path.as_str().into());
                 held.replace(one.id.folded());
             }
         }

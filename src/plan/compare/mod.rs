@@ -160,9 +160,9 @@ pub(crate) fn join(prefix: &str, name: &str) -> String {
 pub(crate) enum Claims {
     #[default]
     None,
-    /// A file that would be the document if it had another name or were not a link. It is not read, but it
-    /// shows that nobody removed the toggle.
-    Unread,
+    /// The path of a file that would be the document if it had another name or place, or were not a link. It is
+    /// not read, but it shows that nobody removed the toggle.
+    Unread(Box<str>),
     /// No file, but a document whose id differs only in case: the repository still has the toggle, under that
     /// id.
     Renamed,
@@ -190,7 +190,7 @@ impl Claims {
 
     pub(crate) fn first(&self) -> Option<File> {
         match self {
-            Self::None | Self::Unread | Self::Renamed => None,
+            Self::None | Self::Unread(_) | Self::Renamed => None,
             Self::One(file) => Some(*file),
             Self::Clash(files) => files.first().map(|(_, file)| *file),
         }
@@ -199,7 +199,7 @@ impl Claims {
     /// Returns the files of the toggle `id`, each with the toggle that its path names.
     fn named<'a>(&'a self, id: &'a ToggleId) -> impl Iterator<Item = (&'a ToggleId, File)> {
         let (one, several) = match self {
-            Self::None | Self::Unread | Self::Renamed => (None, None),
+            Self::None | Self::Unread(_) | Self::Renamed => (None, None),
             Self::One(file) => (Some((id, *file)), None),
             Self::Clash(files) => (None, Some(&**files)),
         };

@@ -344,7 +344,7 @@ fn a_file_that_is_not_read_is_not_a_removed_file() {
         let [one] = &found.differences[..] else {
             panic!("{file}: {:?}", found.differences);
         };
-        assert_eq!((one.id.as_str(), &one.desired), ("p/e/a", &Claims::Unread), "{file}");
+        assert_eq!((one.id.as_str(), &one.desired), ("p/e/a", &Claims::Unread(file.into())), "{file}");
         let [finding] = &found.findings[..] else {
             panic!("{file}: {:?}", found.findings);
         };

@@ -315,6 +315,7 @@ impl World {
             findings: self.findings.clone(),
             needs: Needs::new(),
             mixed: BTreeMap::new(),
+            broken: BTreeMap::new(),
         };
         let draft = Draft::new(input, policy);
         let commit =

@@ -93,6 +93,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         findings: vec![],
         needs: Needs::new(),
         mixed: BTreeMap::new(),
+        broken: BTreeMap::new(),
     };
     let draft = Draft::new(input, &policy);
     for (found, reason) in [
