@@ -169,7 +169,7 @@ fn over(change: &Change) -> Option<String> {
 }
 
 fn over_text(change: &Change, live: &LiveToggle) -> String {
-    format!("  {} publishes over what was changed on the service: {live}\n", change.id)
+    format!("  {} {}\n", change.id, change.over(live))
 }
 
 /// Returns a bar with count, rate and remaining time, which is shown on a terminal only, and not before it

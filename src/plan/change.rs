@@ -85,12 +85,27 @@ impl Change {
         self.replaces.as_ref()?.live.as_ref()
     }
 
-    /// Returns the targeting that it replaces, as far as that is known: what was last applied or sent, or
-    /// what the service has of a toggle of which nothing was applied.
+    /// Returns the targeting that it replaces, as far as that is known: what someone changed on the service,
+    /// or else what was last applied or sent.
     pub fn replaced(&self) -> Option<&Payload> {
-        match &self.before {
-            Before::Nothing => self.overwrites()?.content.payload(),
-            before => before.payload(),
+        let live = self.overwrites().and_then(|live| live.content.payload());
+        live.or_else(|| self.before.payload())
+    }
+
+    /// Returns what it does in a word. A toggle that people configured on the service is no new one there.
+    pub(crate) fn verb(&self) -> &'static str {
+        match (self.action, self.overwrites()) {
+            (Action::Create, Some(_)) => "replace",
+            (action, _) => action.as_str(),
+        }
+    }
+
+    /// Says what it replaces that people wrote on the service.
+    pub(crate) fn over(&self, live: &LiveToggle) -> String {
+        match self.before {
+            // Nothing was applied, so nothing was changed since.
+            Before::Nothing => format!("replaces {live}"),
+            _ => format!("publishes over what was changed on the service: {live}"),
         }
     }
 
@@ -319,7 +334,9 @@ impl Change {
     /// is not known or not readable, it is the diff of the canonical forms, whose line numbers mean nothing
     /// to the author.
     pub fn diff(&self) -> Vec<String> {
-        let of_file = self.replaces.as_ref().and_then(|replaced| replaced.file.as_ref()?.diff());
+        // The file that was applied is not what the service has if someone changed that.
+        let replaced = self.replaces.as_ref().filter(|replaced| replaced.live.is_none());
+        let of_file = replaced.and_then(|replaced| replaced.file.as_ref()?.diff());
         of_file.unwrap_or_else(|| {
             let lines = diff(self.replaced(), Some(&self.payload));
             lines.into_iter().map(without_numbers).collect()

@@ -16,7 +16,7 @@ use crate::model::{
     Action, Attribution, CommitId, Content, EnvironmentId, HoldKind, Payload, ToggleId, ToggleState, counted,
 };
 use crate::plan::drift::DriftedJson;
-use crate::plan::{self, Dependents, Orphan, Plan, SourceInfo, WithheldToggle};
+use crate::plan::{self, Dependents, Orphan, Plan, SourceInfo, StateEdit, WithheldToggle};
 
 /// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, ready to serialize.
 /// Unchanged toggles are not listed.
@@ -120,6 +120,19 @@ struct Summary<'a> {
     records: usize,
     guessed: usize,
     held_environments: BTreeMap<&'a EnvironmentId, String>,
+}
+
+/// The numbers of toggles of a pass that carried a plan out, each toggle once.
+#[derive(Debug)]
+pub(crate) struct PassCounts {
+    /// The numbers in one line.
+    pub(crate) text: String,
+    /// Those that were to be published.
+    pub(crate) changes: usize,
+    pub(crate) failed: usize,
+    pub(crate) held: usize,
+    /// Those that were recorded without a publish.
+    pub(crate) records: usize,
 }
 
 /// A part of a list whose items are created during serialization.
@@ -264,17 +277,28 @@ impl<'a> OrphanToggle<'a> {
     }
 }
 
+/// Returns the names of toggles in parentheses, if they are few.
+pub(crate) fn if_few(toggles: &[&ToggleId]) -> String {
+    const MOST_NAMED: usize = 3;
+    match toggles.len() {
+        1..=MOST_NAMED => {
+            let names: Vec<&str> = toggles.iter().map(|id| id.as_str()).collect();
+            format!(" ({})", names.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
 impl Plan {
     /// Returns the counts in one line.
     pub fn summary(&self) -> String {
         let adopted = self.adoptions();
         let changes = self.counts().changes;
         let mut kinds = Vec::new();
-        for action in [Action::Create, Action::Update, Action::Disable] {
-            let number = self.changes().iter();
-            let number = number.filter(|change| change.action == action).count();
+        for verb in ["create", "replace", "update", "disable"] {
+            let number = self.requests().filter(|change| change.verb() == verb).count();
             if number > 0 {
-                kinds.push(counted(number, action.as_str()));
+                kinds.push(counted(number, verb));
             }
         }
         let mut parts = match changes {
@@ -306,10 +330,12 @@ impl Plan {
             parts.push(counted(self.orphans().len(), "orphan"));
         }
         if !self.state_edits().is_empty() {
-            parts.push(format!("{} to record without a publish", self.state_edits().len()));
+            let ids: Vec<&ToggleId> = self.state_edits().iter().map(StateEdit::id).collect();
+            parts.push(format!("{} to record without a publish{}", ids.len(), if_few(&ids)));
         }
         if !self.undecided().is_empty() {
-            parts.push(format!("{} to record once the first pass is decided", self.undecided().len()));
+            let ids: Vec<&ToggleId> = self.undecided().iter().map(|held| &held.id).collect();
+            parts.push(format!("{} to record once the first pass is decided{}", ids.len(), if_few(&ids)));
         }
         if !self.waived().is_empty() {
             parts.push(format!("{} waived", self.waived().len()));
@@ -363,6 +389,13 @@ fn text(value: &impl Serialize) -> String {
 }
 
 impl<'a> PlanJson<'a> {
+    /// Replaces the numbers of the plan by those of the pass that carried it out.
+    pub(crate) fn carried_out(mut self, counts: PassCounts) -> Self {
+        let PassCounts { text, changes, failed, held, records } = counts;
+        self.summary = Summary { text, changes, failed, held, records, ..self.summary };
+        self
+    }
+
     /// Lists only the first `limit` toggles after `after`, in the order of their keys, each with its
     /// findings, and sets `next`. Findings that belong to no toggle are on the first page. `toggle_of`
     /// returns the toggle of a path.

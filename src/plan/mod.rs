@@ -34,6 +34,7 @@ pub use drift::{
     drift_json,
 };
 pub use hold::WithheldToggle;
+pub(crate) use json::{PassCounts, if_few};
 pub use json::{PlanJson, json, json_for, page_pieces};
 pub(crate) use live::{ListedType, needed_id, needed_types, other_type};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};

@@ -56,7 +56,7 @@ pub(super) fn in_words(change: &Change, before: Option<&Targeting>, after: &Targ
         Before::Applied(_) | Before::Nothing => {}
     }
     if let Some(live) = change.overwrites().filter(|_| !matches!(change.before, Before::Live(_))) {
-        out.push(format!("publishes over what was changed on the service: {live}"));
+        out.push(change.over(live));
     }
     out.extend(sentences(before, after));
     out.extend(change.needed_by().and_then(|dependents| dependents.sentence("this")));

@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::defused;
 use super::links::IN_PATH;
+use super::{Remark, defused};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{HoldKind, JunitCase, JunitKind, JunitProblem, JunitSuite, counted, escaped, hex, junit};
 use crate::plan::{Change, Plan, WithheldToggle};
@@ -18,12 +18,16 @@ use crate::plan::{Change, Plan, WithheldToggle};
 const MOST_SHOWN: usize = 10;
 
 /// Returns the workflow commands of a plan: a warning if comments are guesses, the notes, then the findings.
-pub(crate) fn github(plan: &Plan, notes: &[String]) -> String {
+/// `root` is the folder of the documents.
+pub(crate) fn github(plan: &Plan, notes: &[String], root: &str) -> String {
     let guesses = plan.guess_note().map(|note| format!("::warning title=history-is-cut::{}\n", data(&note)));
     // GitHub shows only the first commands of a step, and the job summary has all of them.
-    let needed = super::needed_orphans(plan).chain(super::needed(plan));
-    let notes = notes.iter().cloned().chain(needed.take(MOST_SHOWN));
-    let notes = notes.map(|note| format!("::notice title=note::{}\n", data(&escaped(&note).to_string())));
+    let needed = super::needed_orphans(plan, root).chain(super::needed(plan, root));
+    let notes = notes.iter().cloned().map(Remark::from).chain(needed.take(MOST_SHOWN));
+    let notes = notes.map(|Remark { path, text }| {
+        let file = path.map(|path| format!("file={},", property(&escaped(&path).to_string())));
+        format!("::notice {}title=note::{}\n", file.unwrap_or_default(), data(&escaped(&text).to_string()))
+    });
     guesses.into_iter().chain(notes).collect::<String>() + &annotations(plan.findings())
 }
 
@@ -131,20 +135,21 @@ struct Lines {
 /// first line, because the format requires one. `problem` is an error that makes the report incomplete.
 pub(crate) fn code_quality<'a>(
     findings: &'a [Diagnostic],
-    notes: &[String],
+    notes: &'a [Remark],
     problem: Option<&str>,
 ) -> Vec<CodeQualityIssue<'a>> {
     let mut fingerprints = Fingerprints::default();
     // The format has no place for errors and notes of the tool, and GitLab takes an empty file for no report.
-    let of_tool = problem.map(|problem| (FAILED, problem, "blocker")).into_iter();
-    let of_tool = of_tool.chain(notes.iter().map(|note| (NOTE, note.as_str(), "info")));
+    let of_tool = problem.map(|problem| (FAILED, ROOT, problem, "blocker")).into_iter();
+    let path = |note: &'a Remark| note.path.as_deref().unwrap_or(ROOT);
+    let of_tool = of_tool.chain(notes.iter().map(|note| (NOTE, path(note), note.text.as_str(), "info")));
     let of_tool: Vec<_> = of_tool
-        .map(|(check_name, text, severity)| CodeQualityIssue {
+        .map(|(check_name, path, text, severity)| CodeQualityIssue {
             description: escaped(text).to_string(),
             check_name,
-            fingerprint: fingerprints.next([check_name, ROOT, text]),
+            fingerprint: fingerprints.next([check_name, path, text]),
             severity,
-            location: Location { path: ROOT, lines: Lines { begin: 1 } },
+            location: Location { path, lines: Lines { begin: 1 } },
         })
         .collect();
     let issues = findings.iter().map(|finding| CodeQualityIssue {
@@ -165,7 +170,7 @@ const MOST_RESULTS: usize = 25_000;
 
 /// Returns findings as a SARIF log with one run, errors first. `problem` is an error that makes the run
 /// incomplete. Paths are relative to the repository's root.
-pub(crate) fn sarif(findings: &[Diagnostic], notes: &[String], problem: Option<&str>) -> Value {
+pub(crate) fn sarif(findings: &[Diagnostic], notes: &[Remark], problem: Option<&str>) -> Value {
     let rules = rules(findings);
     let mut fingerprints = Fingerprints::default();
     let results: Vec<Value> = errors_first(findings)
@@ -224,7 +229,6 @@ fn result(finding: &Diagnostic, index: Option<usize>, fingerprints: &mut Fingerp
     if let Some(end) = finding.end_column {
         region["endColumn"] = end.into();
     }
-    let uri = utf8_percent_encode(&finding.path, IN_PATH).to_string();
     json!({
         "ruleId": finding.id,
         "ruleIndex": index,
@@ -232,7 +236,7 @@ fn result(finding: &Diagnostic, index: Option<usize>, fingerprints: &mut Fingerp
         "message": { "text": message(&description(finding)) },
         "locations": [{
             "physicalLocation": {
-                "artifactLocation": { "uri": uri, "uriBaseId": "%SRCROOT%" },
+                "artifactLocation": artifact(&finding.path),
                 "region": region,
             },
         }],
@@ -240,16 +244,25 @@ fn result(finding: &Diagnostic, index: Option<usize>, fingerprints: &mut Fingerp
     })
 }
 
-fn notifications(findings: usize, notes: &[String], problem: Option<&str>) -> Vec<Value> {
+fn artifact(path: &str) -> Value {
+    json!({ "uri": utf8_percent_encode(path, IN_PATH).to_string(), "uriBaseId": "%SRCROOT%" })
+}
+
+fn notifications(findings: usize, notes: &[Remark], problem: Option<&str>) -> Vec<Value> {
     let more = findings.saturating_sub(MOST_RESULTS);
-    let left_out = (more > 0).then(|| {
-        let text = format!("{} left out: a run has at most {MOST_RESULTS} results", counted(more, "finding"));
-        ("warning", text)
+    let left_out = (more > 0)
+        .then(|| format!("{} left out: a run has at most {MOST_RESULTS} results", counted(more, "finding")));
+    let notification = |level: &str, text: &str| json!({ "level": level, "message": { "text": text } });
+    let left_out = left_out.map(|text| notification("warning", &text));
+    let problem = problem.map(|problem| notification("error", &message(problem)));
+    let notes = notes.iter().map(|note| {
+        let mut shown = notification("note", &message(&escaped(&note.text).to_string()));
+        if let Some(path) = &note.path {
+            shown["locations"] = json!([{ "physicalLocation": { "artifactLocation": artifact(path) } }]);
+        }
+        shown
     });
-    let problem = problem.map(|problem| ("error", message(problem)));
-    let notes = notes.iter().map(|note| ("note", message(&escaped(note).to_string())));
-    let all = left_out.into_iter().chain(problem).chain(notes);
-    all.map(|(level, text)| json!({ "level": level, "message": { "text": text } })).collect()
+    left_out.into_iter().chain(problem).chain(notes).collect()
 }
 
 /// Returns a plain text message without links, which a text in brackets would be (SARIF 2.1.0, section
@@ -332,7 +345,7 @@ pub(crate) fn junit_results<'a>(
         });
     };
     for (change, problem) in changes {
-        let name = format!("{} ({})", change.id.toggle(), change.action.as_str());
+        let name = format!("{} ({})", change.id.toggle(), change.verb());
         add(change.id.environment().to_string(), &name, problem);
     }
     for (environment, hold) in plan.environment_holds() {
@@ -356,7 +369,7 @@ pub(crate) fn junit_results<'a>(
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });
     let documents = Some(documents).filter(|suite| !suite.cases.is_empty());
     let error = error.map(|error| failed_suite("pass", error));
-    let needed = super::needed_orphans(plan).chain(super::needed(plan));
+    let needed = super::needed_orphans(plan, "").chain(super::needed(plan, "")).map(|note| note.text);
     let notes = plan.guess_note().into_iter().chain(notes.iter().cloned()).chain(needed);
     let notes = notes.map(|note| JunitCase {
         class: "gitoggle".to_owned(),

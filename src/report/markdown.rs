@@ -279,7 +279,7 @@ impl<'a> Lines<'a> {
                 rows.push(vec![change]);
                 continue;
             }
-            let row = same.entry((toggle, change.action.as_str(), self.effect(change))).or_insert(rows.len());
+            let row = same.entry((toggle, change.verb(), self.effect(change))).or_insert(rows.len());
             match rows.get_mut(*row) {
                 Some(row) => row.push(change),
                 None => rows.push(vec![change]),
@@ -312,7 +312,7 @@ impl<'a> Lines<'a> {
             // The file was removed.
             (true, Action::Disable) | (false, _) => code(change.id.toggle()),
         };
-        format!("{indent}* **{}** {toggle}: {}\n", change.action.as_str(), self.effect(change))
+        format!("{indent}* **{}** {toggle}: {}\n", change.verb(), self.effect(change))
     }
 
     /// Returns what a change does, and to how many users.
@@ -409,6 +409,12 @@ pub(crate) fn failed(revision: Option<&str>, error: &str) -> String {
 
 const LEFT_OUT: &str = "in the diff";
 
+/// Cuts a sentence in the middle: the newest event of a list is the last one, and counts most.
+fn without_middle(sentence: &str, max_chars: usize) -> String {
+    let end = sentence.chars().count().saturating_sub(max_chars / 2);
+    cut(sentence, max_chars / 2) + &sentence.chars().skip(end).collect::<String>()
+}
+
 /// Returns sentences as one line of bounded length.
 fn shown(sentences: &[String]) -> String {
     const LONGEST: usize = 600;
@@ -416,7 +422,7 @@ fn shown(sentences: &[String]) -> String {
     let mut out = String::new();
     for (at, sentence) in sentences.iter().enumerate() {
         let text = match sentence.chars().nth(LONGEST_SENTENCE) {
-            Some(_) => code(&cut(sentence, LONGEST_SENTENCE)),
+            Some(_) => code(&without_middle(sentence, LONGEST_SENTENCE)),
             None => inline(sentence),
         };
         if at > 0 && out.len() + text.len() > LONGEST {

@@ -33,6 +33,7 @@ pub(crate) use text::{MOST_SHOWN, rest, text_for};
 use std::collections::BTreeMap;
 
 use crate::model::{Color, EnvironmentId, ToggleId, ToggleState, counted};
+use crate::plan::compare::join;
 use crate::plan::{Change, Plan, WithheldToggle};
 
 /// The toggles of one environment that are held, failed, pending, orphans or missing for one reason.
@@ -62,28 +63,45 @@ impl Note<'_> {
     }
 }
 
+/// What an output says whose rows are findings, and which is none.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Remark {
+    /// The file that it is about, as a path from the root of the repository.
+    pub(crate) path: Option<String>,
+    pub(crate) text: String,
+}
+
+impl From<String> for Remark {
+    fn from(text: String) -> Self {
+        Self { path: None, text }
+    }
+}
+
 /// Returns what a plan says besides changes and findings: guessed commits, the notes of the command, what is
-/// withheld, and orphans. For outputs whose rows are findings.
-pub(crate) fn remarks(plan: &Plan, of_command: &[String]) -> Vec<String> {
+/// withheld, orphans, and who needs the toggles that change. `root` is the folder of the documents.
+pub(crate) fn remarks(plan: &Plan, of_command: &[String], root: &str) -> Vec<Remark> {
     let withheld = notes(plan).into_iter();
     let withheld = withheld.map(|note| format!("{} {}: {}", note.state, note.subject(), note.reason));
     let of_command = of_command.iter().cloned();
-    plan.guess_note().into_iter().chain(of_command).chain(withheld).chain(needed(plan)).collect()
+    let of_plan = plan.guess_note().into_iter().chain(of_command).chain(withheld);
+    of_plan.map(Remark::from).chain(needed(plan, root)).collect()
 }
 
 /// Returns which toggles need those that a plan changes.
-fn needed(plan: &Plan) -> impl Iterator<Item = String> {
-    plan.changes().iter().filter_map(|change| {
+fn needed(plan: &Plan, root: &str) -> impl Iterator<Item = Remark> {
+    plan.changes().iter().filter_map(move |change| {
         let needed = change.needed_by()?.sentence("it")?;
-        Some(format!("{} changes: {needed}", change.id))
+        let text = format!("{} changes: {needed}", change.id);
+        Some(Remark { path: Some(join(root, &change.path)), text })
     })
 }
 
 /// Returns which toggles need those whose documents were removed.
-fn needed_orphans(plan: &Plan) -> impl Iterator<Item = String> {
-    plan.orphans().iter().filter_map(|orphan| {
+fn needed_orphans(plan: &Plan, root: &str) -> impl Iterator<Item = Remark> {
+    plan.orphans().iter().filter_map(move |orphan| {
         orphan.needed_by.as_ref()?.sentence("it")?;
-        Some(format!("{} {}: {}", ToggleState::Orphan.as_str(), orphan.id, orphan.explanation()))
+        let text = format!("{} {}: {}", ToggleState::Orphan.as_str(), orphan.id, orphan.explanation());
+        Some(Remark { path: Some(join(root, &orphan.path)), text })
     })
 }
 

@@ -6,7 +6,7 @@ use super::difference::{difference, paint, sign};
 use super::{defused, drift, notes, users};
 use crate::document::{Diagnostic, Severity, render};
 use crate::evaluate::UserImpact;
-use crate::model::{Color, DeploymentEffect, counted, escaped, hinted};
+use crate::model::{Action, Color, DeploymentEffect, counted, escaped, hinted};
 use crate::plan::{Change, FETCH_ALL, Plan, guessed};
 
 /// The number of changes that are shown with contents.
@@ -146,8 +146,12 @@ fn line(out: &mut String, text: &str) {
 }
 
 fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
-    let (sign, code) = sign(Some(DeploymentEffect::of_action(change.action)));
-    let head = format!("{sign} {} {}", change.action.as_str(), change.id);
+    let effect = match (change.action, change.overwrites()) {
+        (Action::Create, Some(_)) => DeploymentEffect::Overwrite,
+        (action, _) => DeploymentEffect::of_action(action),
+    };
+    let (sign, code) = sign(Some(effect));
+    let head = format!("{sign} {} {}", change.verb(), change.id);
     let mut text = format!("  {}", paint(&head, code, color));
     if let Some(attribution) = change.known_attribution() {
         let commit = escaped(&attribution.label()).to_string();

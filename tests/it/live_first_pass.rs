@@ -31,7 +31,7 @@ fn an_asserted_first_pass_continues_with_the_documents_of_its_revision() {
     service.commit("c", doc(20), "Raise the age");
     service.commit("new", doc(18), "Add new");
     let plan = service.connected(service.world.plan()).unset("timeout");
-    plan.arg("--live").exit(4).stdout_contains(&["create shop/prod/c", "held shop/prod/new"]);
+    plan.arg("--live").exit(4).stdout_contains(&["replace shop/prod/c", "held shop/prod/new"]);
     let requests = service.requests(|| {
         service
             .apply()
@@ -86,7 +86,7 @@ fn configured_by_people() -> LiveService {
 }
 
 const REPLACED: [&str; 3] = [
-    "publishes over what was changed on the service: version 2 by api:sandbox at ",
+    "replaces version 2 by api:sandbox at ",
     "with the comment \"INCIDENT 6: off until Monday\"; then version 3 by api:sandbox at ",
     "typo in a rule name",
 ];
@@ -112,7 +112,14 @@ fn an_asserted_first_pass_lists_what_it_replaces() {
     // Whoever decides sees it, too.
     plan().arg("--live").exit(0).stdout_contains(&REPLACED);
     let asserted = || plan().set("first-pass", "assert");
-    asserted().arg("--live").exit(0).stdout_contains(&REPLACED);
+    asserted()
+        .arg("--live")
+        .exit(0)
+        .stdout_contains(&REPLACED)
+        .says(&["~ replace shop/prod/new", "1 replace"]);
+    // The newest event is shown, however many there are.
+    let markdown = asserted().args("--live -o markdown").exit(0).any_stderr();
+    markdown.stdout_contains(&["* **replace** ` new `: ` replaces version 2", REPLACED[2]]);
     lists_what_is_replaced(&asserted().args("--live -o json").exit(0).json());
     asserted()
         .exit(0)

@@ -208,7 +208,7 @@ fn a_pass_whose_request_stays_unknown_leaves_it_to_the_next_one_which_finds_it_b
         .connected(service.world.plan())
         .arg("--live")
         .exit(0)
-        .stdout_contains(&["\nnothing to publish · 1 to record without a publish\n"])
+        .stdout_contains(&["\nnothing to publish · 1 to record without a publish (shop/prod/pay)\n"])
         .any_stderr();
     let requests = service.requests(|| {
         service.apply().exit(0).stdout_contains(&["converged shop/prod/pay (update)"]).any_stderr();

@@ -80,7 +80,7 @@ fn a_document_that_was_only_moved_is_held_and_never_disabled() {
             ]);
             world.apply().set("on-remove", "disable").exit(3).any_output();
             world.nothing_sent();
-            let status = world.local("status").set("on-remove", "disable").exit(3);
+            let status = world.status().set("on-remove", "disable").exit(3);
             let what = format!("its file is `{to}`, which is not read");
             status.says(&[what.as_str()]).never_says(&["the document is invalid"]);
             // The advice is right.

@@ -26,7 +26,7 @@ use crate::pass::{
     self, CHECK_SERVICE, ChangeResult, Config, FRUITLESS, PassContext, Reconciler, Report, ReviewSource,
     Runtime,
 };
-use crate::plan::{OnDrift, PlanJson, StateEdit, json};
+use crate::plan::{OnDrift, PassCounts, PlanJson, StateEdit, if_few, json};
 use crate::report::{self, JunitHolds, Links, PlanView, code, fitting};
 use crate::source::CacheMode;
 use crate::state;
@@ -196,7 +196,7 @@ fn human(results: &Results, settings: &Settings) -> Result<(), Failure> {
 
 fn annotations(results: &Results, settings: &Settings) -> Result<(), Failure> {
     let report = &results.report;
-    print(&report::github(&report.plan, &report.notes))?;
+    print(&report::github(&report.plan, &report.notes, &settings.root))?;
     // First, so that it is printed even if the summary cannot be written.
     note(&format!("note: {}\n", one_line(report)))?;
     let links = links(settings);
@@ -269,9 +269,6 @@ struct Totals<'a> {
 }
 
 impl<'a> Totals<'a> {
-    /// The number of toggles that the text names.
-    const MOST_NAMED: usize = 3;
-
     fn of(report: &'a Report) -> Self {
         let plan = &report.plan;
         let with = |wanted: fn(&ChangeResult) -> bool| -> Vec<&'a ToggleId> {
@@ -316,25 +313,29 @@ impl<'a> Totals<'a> {
         others.into_iter().filter(|(toggles, _)| !toggles.is_empty())
     }
 
-    /// Returns the number of toggles with this result, and their names if they are few.
-    fn part(toggles: &[&ToggleId], what: &str) -> String {
-        let count = toggles.len();
-        if count > Self::MOST_NAMED {
-            return format!("{count} {what}");
+    /// Returns the numbers in one line; none if no change was tried.
+    fn line(&self, report: &Report) -> Option<String> {
+        let is_converged = |result: &ChangeResult| *result == ChangeResult::Converged;
+        if report.lines().all(|(_, result)| is_converged(result)) {
+            return None;
         }
-        let names: Vec<&str> = toggles.iter().map(|id| id.as_str()).collect();
-        format!("{count} {what} ({})", names.join(", "))
+        let mut line = format!("applied {} of {}", self.applied.len(), counted(self.changes(), "change"));
+        let converged = report.lines().filter(|(_, result)| is_converged(result));
+        let converged: Vec<_> = converged.map(|(change, _)| &change.id).collect();
+        let converged = Some((converged.as_slice(), "converged")).filter(|(toggles, _)| !toggles.is_empty());
+        for (toggles, what) in converged.into_iter().chain(self.others()) {
+            let _ = write!(line, ", {} {what}{}", toggles.len(), if_few(toggles));
+        }
+        Some(line)
     }
 }
 
 fn total(report: &Report, kind: ServiceKind) -> String {
     let (totals, mut text) = (Totals::of(report), String::new());
-    let is_converged = |result: &ChangeResult| *result == ChangeResult::Converged;
-    // Without a change that was tried, the plan above has its own summary.
-    let is_tried = report.lines().any(|(_, result)| !is_converged(result));
     let recorded = totals.converged.len();
     if recorded > 0 {
-        let _ = writeln!(text, "recorded without publishing: {}", counted(recorded, "toggle"));
+        let (number, names) = (counted(recorded, "toggle"), if_few(&totals.converged));
+        let _ = writeln!(text, "recorded without publishing: {number}{names}");
     }
     let is_adopted = |edit: &StateEdit| matches!(edit, StateEdit::Adopt(_));
     if recorded > 0 && report.plan.state_edits().iter().any(is_adopted) {
@@ -344,15 +345,9 @@ fn total(report: &Report, kind: ServiceKind) -> String {
             "the adopted documents were not compared with the service (`{comparing}` does that)"
         );
     }
-    if is_tried {
-        let _ = write!(text, "applied {} of {}", totals.applied.len(), counted(totals.changes(), "change"));
-        let converged = report.lines().filter(|(_, result)| is_converged(result));
-        let converged: Vec<_> = converged.map(|(change, _)| &change.id).collect();
-        let converged = Some((converged.as_slice(), "converged")).filter(|(toggles, _)| !toggles.is_empty());
-        for (toggles, what) in converged.into_iter().chain(totals.others()) {
-            let _ = write!(text, ", {}", Totals::part(toggles, what));
-        }
-        text.push('\n');
+    // Without a change that was tried, the plan above has its own summary.
+    if let Some(line) = totals.line(report) {
+        let _ = writeln!(text, "{line}");
     }
     text
 }
@@ -377,7 +372,7 @@ fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Lin
             "* **{}** {} ({}) {}{reason}\n",
             result.as_str().replace('_', " "),
             code(change.id.as_str()),
-            change.action.as_str(),
+            change.verb(),
             code(&commit.unwrap_or_default())
         )
     });
@@ -444,10 +439,18 @@ impl<'a> ReportJson<'a> {
             kind: result.hold().filter(|_| result.is_held()).and_then(|hold| hold.kind),
             reason: result.reason(),
         });
+        let totals = Totals::of(report);
+        let counts = PassCounts {
+            text: totals.line(report).unwrap_or_else(|| report.plan.summary()),
+            changes: totals.changes(),
+            failed: totals.failed.len(),
+            held: totals.held.len(),
+            records: totals.converged.len(),
+        };
         Self {
-            plan: json(&report.plan),
+            plan: json(&report.plan).carried_out(counts),
             results: results.collect(),
-            totals: Totals::of(report),
+            totals,
             stopped: report.stopped.as_ref().map(ToString::to_string),
             error: report.error.as_deref().map(|error| JsonError::new(error, error.hint())),
             notes: &report.notes,

@@ -147,8 +147,8 @@ impl PlanPage {
         report::markdown(PlanView { plan: &self.plan, notes: &self.notes, users, links }, limit)
     }
 
-    fn remarks(&self) -> Vec<String> {
-        report::remarks(&self.plan, &self.notes)
+    fn remarks(&self, settings: &Settings) -> Vec<report::Remark> {
+        report::remarks(&self.plan, &self.notes, &settings.root)
     }
 
     fn human(&self, settings: &Settings) -> Result<(), Failure> {
@@ -160,21 +160,21 @@ impl PlanPage {
         print_json(&PlanOutput { plan, notes: &self.notes })
     }
 
-    fn annotations(&self, _: &Settings) -> Result<(), Failure> {
-        print(&report::github(&self.plan, &self.notes))?;
+    fn annotations(&self, settings: &Settings) -> Result<(), Failure> {
+        print(&report::github(&self.plan, &self.notes, &settings.root))?;
         step_summary(|limit| self.markdown(limit))?;
         note_holds(&self.plan)?;
         note_unread(&self.plan)
     }
 
-    fn code_quality(&self, _: &Settings) -> Result<(), Failure> {
-        print_json(&report::code_quality(self.plan.findings(), &self.remarks(), None))?;
+    fn code_quality(&self, settings: &Settings) -> Result<(), Failure> {
+        print_json(&report::code_quality(self.plan.findings(), &self.remarks(settings), None))?;
         note_holds(&self.plan)?;
         note_unread(&self.plan)
     }
 
-    fn sarif(&self, _: &Settings) -> Result<(), Failure> {
-        print_json(&report::sarif(self.plan.findings(), &self.remarks(), None))?;
+    fn sarif(&self, settings: &Settings) -> Result<(), Failure> {
+        print_json(&report::sarif(self.plan.findings(), &self.remarks(settings), None))?;
         note_holds(&self.plan)?;
         note_unread(&self.plan)
     }

@@ -230,7 +230,7 @@ proptest! {
             assert_harmless(form, &out);
             prop_assert!(!out.lines().any(|line| line.trim_start().starts_with("::")), "{}: {}", form, out);
         }
-        let annotations = render::github(&plan, &[]);
+        let annotations = render::github(&plan, &[], "");
         assert_harmless("github", &annotations);
         prop_assert_eq!(annotations.lines().count(), plan.findings().len());
         for line in annotations.lines() {

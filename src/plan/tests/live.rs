@@ -6,7 +6,7 @@ use crate::model::{
 };
 use crate::plan::{
     Before, Change, ListedType, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy,
-    Resolution, decide_by_versions, hold, other_type, resolve,
+    Replaced, ReplacedFile, Resolution, decide_by_versions, hold, other_type, resolve,
 };
 
 /// Decides without orders of operators.
@@ -212,6 +212,22 @@ fn a_value_that_is_not_of_the_toggles_type_is_held_with_the_reason() {
     let decision = decide_live(&change, &toggle(typed), &Policy::default());
     let LiveDecision::Hold(hold) = decision else { panic!("{decision:?}") };
     insta::assert_snapshot!(hold.reason(), @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`: correct the document, or use a toggle of another type");
+}
+
+#[test]
+fn what_overwrites_a_change_on_the_service_is_compared_with_that() {
+    let texts = Some(("value: 1\n".to_owned(), "value: 2\n".to_owned()));
+    let mut change = change(Before::Applied(payload("old")));
+    change.replaces = Some(Box::new(Replaced {
+        live: None,
+        file: Some(ReplacedFile { object: ObjectId([0; 20]), texts }),
+        needed_by: None,
+    }));
+    assert!(change.diff().contains(&"+value: 2".to_owned()), "the file, as its author wrote it");
+    change.replaces.as_mut().unwrap().live = Some(live(3, "by hand"));
+    let (diff, sentences) = (change.diff().join("\n"), change.sentences().join("\n"));
+    assert!(diff.contains("by hand") && diff.contains("desired") && !diff.contains("old"), "{diff}");
+    assert!(sentences.contains("by hand") && !sentences.contains("old"), "{sentences}");
 }
 
 #[test]

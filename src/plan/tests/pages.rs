@@ -203,11 +203,12 @@ fn a_plan_that_publishes_nothing_has_no_digest_and_notes_come_first() {
     let page = render::markdown(PlanView { notes: &notes, ..PlanView::of(&held) }, ANY);
     assert!(!page.contains("Digest"), "{page}");
     assert!(page.contains("\n\n> **Note**: no document existed in `shop/test` before\n\n#### "), "{page}");
+    let remarks: Vec<_> = notes.iter().cloned().map(render::Remark::from).collect();
     for output in [
-        render::github(&held, &notes),
+        render::github(&held, &notes, ""),
         render::junit_plan(&held, &notes),
-        render::sarif(&[], &notes, None).to_string(),
-        serde_json::to_string(&render::code_quality(&[], &notes, None)).unwrap(),
+        render::sarif(&[], &remarks, None).to_string(),
+        serde_json::to_string(&render::code_quality(&[], &remarks, None)).unwrap(),
     ] {
         assert!(output.contains("no document existed in `shop/test` before"), "{output}");
     }

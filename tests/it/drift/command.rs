@@ -391,6 +391,13 @@ fn the_last_line_of_apply_counts_each_toggle_once() {
     for none in ["failed", "invalid", "not_sent", "pending"] {
         assert_eq!(totals[none], json!([]), "{totals}");
     }
+    let summary = &json["summary"];
+    assert_eq!(
+        summary["text"],
+        "applied 1 of 2 changes, 1 converged (shop/prod/ship), 1 held (shop/prod/pay)"
+    );
+    let numbers = ["changes", "held", "failed", "records"].map(|number| &summary[number]);
+    assert_eq!(numbers, [2, 1, 0, 1].map(|number| json!(number)).each_ref(), "{summary}");
     stand.world.repo.file("shop/prod/cart.yaml", doc(22)).commit("Change another");
     let last = "\napplied 1 of 2 changes, 1 held (shop/prod/pay)\n";
     apply().exit(4).any_stderr().stdout_contains(&[last]);

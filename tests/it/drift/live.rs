@@ -84,7 +84,7 @@ fn a_live_plan_does_not_promise_to_record_documents_before_their_first_pass_is_d
     for toggle in super::stand::TOGGLES {
         stand.changes(toggle, 18, "by hand");
     }
-    let promise = "\nnothing to publish · 3 to record once the first pass is decided\n";
+    let promise = "\nnothing to publish · 3 to record once the first pass is decided (shop/prod/cart, shop/prod/pay, shop/prod/ship)\n";
     let plan = || stand.command("plan").arg("--live");
     plan().exit(0).stdout_contains(&[promise]);
     stand.apply().exit(4).stdout_contains(&["nothing is applied here yet"]);

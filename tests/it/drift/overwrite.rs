@@ -125,8 +125,8 @@ fn the_plan_and_the_pass_publish_over_the_same_toggles() {
         "update shop/prod/cart",
         "publishes over what was changed on the service: version 3 by Admin at ",
         "update shop/prod/pay",
-        "create shop/prod/new",
-        "publishes over what was changed on the service: version 2 by Admin at ",
+        "replace shop/prod/new",
+        "replaces version 2 by Admin at ",
         "INCIDENT: cart off",
         "3 to publish",
     ];
@@ -145,7 +145,7 @@ fn the_plan_and_the_pass_publish_over_the_same_toggles() {
         .exit(0)
         .stderr_contains(&[
             "shop/prod/cart publishes over what was changed on the service: version 3 by Admin",
-            "shop/prod/new publishes over what was changed on the service: version 2 by Admin",
+            "shop/prod/new replaces version 2 by Admin",
         ])
         .stdout_contains(&["applied 3 of 3 changes"]);
     assert_eq!(published(&stand).len(), 3);
