@@ -407,6 +407,7 @@ mod tests {
         gitoggle_withheld{reason="approval_required"} 0
         gitoggle_withheld{reason="archived"} 0
         gitoggle_withheld{reason="awaits_approval"} 0
+        gitoggle_withheld{reason="awaits_change"} 0
         gitoggle_withheld{reason="differs_from_live"} 0
         gitoggle_withheld{reason="drifted"} 0
         gitoggle_withheld{reason="environment"} 0
