@@ -17,9 +17,9 @@ use tokio::time::Instant;
 use crate::daemon::status::Status;
 use crate::daemon::{Metrics, Trigger};
 use crate::model::{CommitId, escaped, rfc3339};
-use crate::service::retry::pass_backoff;
 use crate::source::watch::{Watcher, watch as watch_repository};
 use crate::source::{CacheMode, FetchProblem, Fetched, Source, SourceConfig};
+use crate::transport::source_backoff;
 
 /// The time for which a local ref may be unreadable, as it is while the checkout is replaced.
 const LOST_AFTER: Duration = Duration::from_secs(1);
@@ -168,7 +168,7 @@ impl HeadProbe {
             self.record_lookup(SystemTime::now());
         } else {
             self.failures = self.failures.saturating_add(1);
-            let wait = pass_backoff(self.failures, fastrand::f64());
+            let wait = source_backoff(self.failures, fastrand::f64());
             self.rests_until = self.rests_until.max(Some(Instant::now() + wait));
         }
         found

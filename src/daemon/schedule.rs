@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::model::{FoldedId, HeldRequest, HeldRequests, Hold, HoldKind, ToggleId};
 use crate::pass::{ChangeResult, Error, Report, StopReason};
 use crate::plan::Plan;
-use crate::service::retry::{self, PROBE_INTERVAL};
+use crate::transport::{PROBE_INTERVAL, pass_backoff};
 
 /// The times of the next pass and the next lookup, and the parked toggles.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ impl Schedule {
             (true, _) => Duration::ZERO,
             (false, 0) => jittered(self.interval, jitter),
             (false, failures) => {
-                let wait = retry::pass_backoff(failures, jitter);
+                let wait = pass_backoff(failures, jitter);
                 retry_due.map_or(wait, |due| wait.min(due - now))
             }
         };

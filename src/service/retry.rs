@@ -8,10 +8,6 @@ use std::time::Duration;
 
 use super::Outcome;
 use crate::model::OutcomeKind;
-use crate::transport::growing;
-
-/// The time without requests after the service rejects a token, before one toggle probes it.
-pub const PROBE_INTERVAL: Duration = Duration::from_secs(5 * 60);
 
 /// The input of [`decide`] besides the outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,21 +146,6 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision
     RetryDecision { toggle: Again::After(wait), pass }
 }
 
-/// Returns the delay of the next pass after `failures` consecutive passes that the breaker or the service
-/// ended: two seconds, doubling up to five minutes, of which the jitter takes away up to a half.
-pub fn pass_backoff(failures: u32, jitter: f64) -> Duration {
-    growing(Duration::from_secs(2), Duration::from_secs(300), failures, 0.5 + jitter / 2.0)
-}
-
-/// The longest wait of a toggle that failed alone.
-pub const LONGEST_LONE_WAIT: Duration = Duration::from_secs(3600);
-
-/// Returns the delay of the next attempt for a toggle that was the only one to fail in `failures` passes: 30
-/// s, doubling up to [`LONGEST_LONE_WAIT`], of which the jitter takes away up to a half.
-pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
-    growing(Duration::from_secs(30), LONGEST_LONE_WAIT, failures, 0.5 + jitter / 2.0)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -269,30 +250,7 @@ mod tests {
         ]);
     }
 
-    #[test]
-    fn waits_double_up_to_a_maximum() {
-        for (wait, seconds) in [
-            (backoff(1, 0.0), 0.0),
-            (backoff(1, 0.5), 0.25),
-            (backoff(7, 1.0), 30.0),
-            (backoff(u32::MAX, 1.0), 30.0),
-            (pass_backoff(1, 1.0), 2.0),
-            (pass_backoff(3, 1.0), 8.0),
-            (pass_backoff(3, 0.0), 4.0),
-            (pass_backoff(40, 1.0), 300.0),
-            (lone_backoff(1, 1.0), 30.0),
-            (lone_backoff(9, 1.0), 3600.0),
-        ] {
-            assert_eq!(wait, Duration::from_secs_f64(seconds));
-        }
-    }
-
     proptest! {
-        #[test]
-        fn a_wait_never_exceeds_its_maximum(tries in any::<u32>(), jitter in any::<f64>()) {
-            prop_assert!(backoff(tries, jitter) <= S(30));
-        }
-
         #[test]
         fn a_toggle_is_never_tried_more_than_four_times(tries in 4_u32.., jitter in 0.0..1.0, wait in any::<Option<u64>>()) {
             for outcome in [busy(wait), lost()] {

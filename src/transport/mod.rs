@@ -7,8 +7,11 @@ mod network;
 mod secret;
 mod standard_webhooks;
 
-pub use backoff::{LONGEST_RETRY_AFTER, REQUEST_TRIES, backoff, is_passing};
-pub(crate) use backoff::{growing, retry_after};
+pub(crate) use backoff::retry_after;
+pub use backoff::{
+    LONGEST_LONE_WAIT, LONGEST_RETRY_AFTER, PROBE_INTERVAL, REQUEST_TRIES, backoff, is_passing, lone_backoff,
+    pass_backoff, source_backoff,
+};
 pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
 pub use daemon::{DaemonUrl, DaemonUrlError};
 pub(crate) use https::https_address;

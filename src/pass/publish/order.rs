@@ -17,8 +17,8 @@ use crate::model::{
 };
 use crate::pass::report::ChangeResult;
 use crate::plan::{Change, Plan, Turn};
-use crate::service::retry::{LONGEST_LONE_WAIT, lone_backoff};
 use crate::state::StateSnapshot;
+use crate::transport::{LONGEST_LONE_WAIT, lone_backoff};
 
 /// The properties of a change that decide its turn and whether its failure counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
