@@ -92,7 +92,7 @@ pub(super) fn release(
     kind: ServiceKind,
 ) -> Result<Released, Rejection> {
     let what = request.what;
-    if what == Override::OverwriteDrift && !kind.can().read_live {
+    if what.is_about_toggles() && !kind.can().read_live {
         return Err(Rejection::NotSupported(what));
     }
     let refused = status.source.refused;
@@ -129,7 +129,7 @@ pub(super) fn release(
             revision,
             by: request.by.clone(),
             at: request.at,
-            versions: (what == Override::OverwriteDrift).then(|| versions(&waiting)),
+            versions: what.is_about_toggles().then(|| versions(&waiting)),
         },
     })
 }

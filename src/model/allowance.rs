@@ -57,6 +57,11 @@ impl Override {
         self.row().is_trailer
     }
 
+    /// Returns whether it can be given for one toggle, and is about the versions that the service has now.
+    pub(crate) fn is_about_toggles(self) -> bool {
+        self.row().is_about_toggles
+    }
+
     /// Returns whether it decides on a first pass.
     pub(crate) fn is_first_pass(self) -> bool {
         self.row().is_first_pass
@@ -81,6 +86,7 @@ impl Override {
             }
             Self::OverwriteDrift => Row {
                 is_trailer: true,
+                is_about_toggles: true,
                 ..row("overwrite-drift", "Replace what the service has by the document")
             },
             Self::Window => {
@@ -100,11 +106,20 @@ struct Row {
     /// Whether the author of a commit can give it with a trailer.
     is_trailer: bool,
     is_first_pass: bool,
+    /// Whether it can be given for one toggle, and is about the versions that the service has now.
+    is_about_toggles: bool,
 }
 
 /// Returns the answers of an override about an environment that only an operator can give.
 const fn row(name: &'static str, effect: &'static str) -> Row {
-    Row { name, effect, needs_environment: true, is_trailer: false, is_first_pass: false }
+    Row {
+        name,
+        effect,
+        needs_environment: true,
+        is_trailer: false,
+        is_first_pass: false,
+        is_about_toggles: false,
+    }
 }
 
 impl fmt::Display for Override {

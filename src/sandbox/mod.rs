@@ -34,7 +34,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use crate::model::{ServiceKind, escaped};
+use crate::model::{ServiceKind, escaped, shell_word};
 use crate::transport::Secret;
 
 #[derive(Clone, Debug)]
@@ -271,7 +271,7 @@ impl SandboxConnection {
     fn settings(&self) -> Vec<String> {
         let mut lines = vec![export("BASE_URL", &self.url)];
         lines.push(match &self.ca_file {
-            Some(file) => export("CA_FILE", &quoted(&absolute(file))),
+            Some(file) => export("CA_FILE", &shell_word(&absolute(file))),
             None => "# its certificate: start the sandbox with --ca-out ca.pem".to_owned(),
         });
         lines.push(match self.token.expose() {
@@ -295,12 +295,6 @@ fn absolute(given: &Path) -> String {
     let path = given.canonicalize().or_else(|_| std::path::absolute(given));
     let path = path.as_deref().unwrap_or(given);
     path.to_string_lossy().into_owned()
-}
-
-/// Quotes text for a shell where that is necessary.
-fn quoted(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/:+,@%=".contains(&byte);
-    if text.bytes().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// A certificate that cannot be made.

@@ -6,7 +6,9 @@ use maud::{Markup, html};
 use super::{List, View, address, name, state, word};
 use crate::admin::web::{command, diff, prose, safe, time};
 use crate::daemon::{HoldKind, ToggleState, ToggleStatus, is_first_pass_over, released_by};
-use crate::model::{DEFAULT_LISTEN, Override, SuspensionScope, ToggleId, WayOut, command_line, counted, cut};
+use crate::model::{
+    DEFAULT_LISTEN, SuspensionScope, ToggleId, WayOut, command_line, counted, cut, shell_word,
+};
 use crate::plan::{Change, DriftedToggle, Plan};
 use crate::report::{Preview, findings_in};
 
@@ -252,7 +254,7 @@ fn findings(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
             pre.text.scrolls tabindex="0" role="region" aria-label=(format!("Findings in {}", safe(path))) {
                 @for line in text.lines() { (safe(line)) "\n" }
             }
-            (command(&format!("gitoggle validate {}", quoted(path))))
+            (command(&format!("gitoggle validate {}", shell_word(path))))
         }
     }
 }
@@ -326,7 +328,9 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
             },
             // Publishing over drift undoes what someone did, so it is about this toggle only.
             command: match what {
-                Override::OverwriteDrift => format!("gitoggle allow {what} {}{revision}{url}", toggle.toggle),
+                what if what.is_about_toggles() => {
+                    format!("gitoggle allow {what} {}{revision}{url}", toggle.toggle)
+                }
                 _ => format!("gitoggle allow {what} {environment}{revision}{url}"),
             },
         })
@@ -354,17 +358,7 @@ fn scope(view: &View<'_>, toggle: &ToggleStatus) -> String {
     let scope = scopes.find(|scope| scope.contains(&toggle.toggle));
     let globs = scope.and_then(SuspensionScope::globs);
     let globs = globs.iter().flat_map(|globs| globs.split(' '));
-    globs.map(|glob| format!(" {}", quoted(glob))).collect()
-}
-
-/// Returns a path or a glob as one word for a shell.
-pub(super) fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    if text.chars().all(is_plain) && !text.starts_with('-') {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
+    globs.map(|glob| format!(" {}", shell_word(glob))).collect()
 }
 
 #[cfg(test)]
