@@ -15,7 +15,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use git2::build::TreeUpdateBuilder;
-use git2::{FileMode, ObjectType, Repository};
+use git2::{ErrorClass, FileMode, ObjectType, Repository};
 
 use super::commit::{object_id, oid};
 use super::error::{Libgit2Error, ObjectFault};
@@ -103,13 +103,13 @@ pub(crate) fn merge(
     }
     let mut merger =
         Merger { folder: folder.path(), repository: open_bare(folder.path())?, absent: BTreeSet::new() };
-    let sides = [merger.label(names.target, target), merger.label(names.head, head)];
+    let sides = [merger.name_side(names.target, target), merger.name_side(names.head, head)];
     let merged = merger.run(lender, &sides)?;
-    // libgit2 adds no file to a tree that does not exist.
+    // libgit2 refuses a tree with a file whose content does not exist, so each has a content until the end.
     merger.absent.insert(MISSING);
     merger.replace(MISSING)?;
     let (tree, conflicts) = merger.resolve(&merged, is_document)?;
-    // Whoever reads them finds out that they are missing.
+    // From here on, reading them is an error.
     for id in &merger.absent {
         fs::remove_file(merger.loose(*id))?;
     }
@@ -146,9 +146,9 @@ struct Printed {
 }
 
 impl Merger<'_> {
-    /// Returns what Git writes into conflict markers and resolves to `commit`: the name if it can be that of
-    /// a branch.
-    fn label(&self, name: &str, commit: CommitId) -> String {
+    /// Creates a branch of this name for Git to merge and to name in conflict markers. Returns the name, or the
+    /// id of `commit` if it cannot be that of a branch.
+    fn name_side(&self, name: &str, commit: CommitId) -> String {
         let is_usual = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name != "HEAD";
         let branch = || self.repository.reference(&format!("refs/heads/{name}"), oid(commit.0), false, "");
         if is_usual && branch().is_ok() { name.to_owned() } else { commit.to_string() }
@@ -207,11 +207,7 @@ impl Merger<'_> {
             let original = merged.moved.get(path);
             if let Some(original) = original.filter(|original| is_document(original)) {
                 for path in [path, original] {
-                    let mut update = TreeUpdateBuilder::new();
-                    update.remove(path.as_slice());
-                    if let Ok(updated) = update.create_updated(&self.repository, &tree) {
-                        tree = self.repository.find_tree(updated)?;
-                    }
+                    tree = self.updated(tree, |update| _ = update.remove(path.as_slice()))?;
                 }
             }
             let path = original.unwrap_or(path);
@@ -229,14 +225,25 @@ impl Merger<'_> {
                     self.repository.blob(UNMERGED)?
                 }
             };
-            let mut update = TreeUpdateBuilder::new();
-            update.upsert(path.as_slice(), file, FileMode::Blob);
-            // A folder in its place stays.
-            if let Ok(updated) = update.create_updated(&self.repository, &tree) {
-                tree = self.repository.find_tree(updated)?;
-            }
+            tree = self.updated(tree, |update| _ = update.upsert(path.as_slice(), file, FileMode::Blob))?;
         }
         Ok((object_id(tree.id()), conflicts))
+    }
+
+    /// Changes `tree`, which stays as it is where it does not fit: a file that is not there, or a folder in the
+    /// place of a file.
+    fn updated<'a>(
+        &'a self,
+        tree: git2::Tree<'a>,
+        change: impl FnOnce(&mut TreeUpdateBuilder),
+    ) -> Result<git2::Tree<'a>, git2::Error> {
+        let mut update = TreeUpdateBuilder::new();
+        change(&mut update);
+        match update.create_updated(&self.repository, &tree) {
+            Ok(updated) => self.repository.find_tree(updated),
+            Err(error) if error.class() == ErrorClass::Tree => Ok(tree),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns whether the file at `path` has conflict markers.

@@ -17,7 +17,7 @@ const PAGE: usize = 1_000;
 /// The number of attempts to read a list that changes while it is read.
 const ATTEMPTS: usize = 4;
 
-/// The number of requests of one attempt.
+/// The maximum number of requests of one attempt.
 const MOST_PAGES: usize = 1_000;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -123,8 +123,8 @@ impl LiveReader {
             let total = self.pages(project, filter, size, &mut found).await?;
             match total {
                 Some(total) if found.len() == total => return Ok(found),
-                // The service sorts by seconds of creation, so that the pages of toggles created together
-                // overlap at random. A single page is consistent.
+                // Next, one page that holds all of them, which is consistent: the service sorts by seconds of
+                // creation, so the pages of toggles that were created together overlap at random.
                 _ => size = size.max(total.unwrap_or_default().max(found.len()).saturating_add(PAGE)),
             }
         }
@@ -312,7 +312,7 @@ impl LiveReader {
         let key = self.kept_sdk_key(environment).ok_or_else(|| {
             let reason =
                 format!("the service does not list an environment `{environment}` with a server SDK key");
-            refused(200, reason)
+            Outcome::new(OutcomeKind::Refused, Certainty::NotStored, reason)
         })?;
         let versions = match rejected {
             Some((old, status)) if old == key => Err(status),
@@ -338,7 +338,7 @@ impl LiveReader {
         }
         let authorization = Authorization::new(key.clone()).map_err(|_| {
             let reason = format!("the server SDK key of `{environment}` is not valid in an HTTP header");
-            refused(200, reason)
+            Outcome::new(OutcomeKind::Refused, Certainty::NotStored, reason)
         })?;
         let received = self.get(url, authorization).await?;
         match received.status {

@@ -103,8 +103,8 @@ impl LiveReader {
     }
 }
 
-/// The number of reads in a row that may fail before the others are not tried anymore, like the breaker of a
-/// pass.
+/// The number of reads in a row that may fail before the others are not tried anymore, as in a pass whose
+/// service is in doubt.
 const MOST_FAILURES: u32 = 5;
 
 /// The reads of one scan or one import, of which some may run at the same time.
