@@ -1,5 +1,7 @@
 //! Hostile commit messages and documents in every output of a plan.
 
+use gitoggle::config::OutputFormat;
+
 use crate::support::{World, doc};
 
 /// A commit message with every kind of injection.
@@ -12,7 +14,7 @@ fn hostile_commit_messages_are_harmless_in_every_output() {
         .repo
         .file("shop/prod/pay.yaml", doc(21).replace("New payment page", "````` ::error::pwned"))
         .commit(HOSTILE);
-    for output in ["human", "json", "markdown", "github", "gitlab", "sarif", "junit"] {
+    for output in OutputFormat::WORDS {
         let printed = world.plan().set("output", output).exit(0).both();
         harmless(&printed, output);
     }

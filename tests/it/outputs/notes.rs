@@ -1,10 +1,9 @@
 //! Every note of a plan is in every form.
 
+use gitoggle::config::OutputFormat;
+
 use super::reports::HOSTILE;
 use crate::support::{Gitoggle, World, doc};
-
-/// The forms, and where their text is besides stdout.
-const FORMS: [&str; 6] = ["json", "markdown", "github", "gitlab", "sarif", "junit"];
 
 /// Returns everything that a form says, without its escapes.
 fn said(world: &World, run: Gitoggle, form: &str) -> String {
@@ -22,7 +21,7 @@ fn said(world: &World, run: Gitoggle, form: &str) -> String {
 
 #[track_caller]
 fn assert_said(world: &World, run: impl Fn() -> Gitoggle, notes: &[&str]) {
-    for form in FORMS {
+    for form in OutputFormat::WORDS.iter().filter(|form| **form != "human") {
         let said = said(world, run(), form);
         for note in notes {
             assert!(said.contains(note), "{form} lacks {note:?}:\n{said}");
@@ -50,7 +49,7 @@ fn what_is_held_failed_or_an_orphan_is_in_every_form() {
     let notes = ["nothing is applied here yet: `--first-pass assert` publishes everything", "`select` is 7"];
     assert_said(&world, || world.plan(), &notes);
     // An orphan is no test of JUnit, which would fail or be skipped from then on.
-    for form in FORMS.into_iter().filter(|form| *form != "junit") {
+    for form in OutputFormat::WORDS.iter().filter(|form| !["human", "junit"].contains(*form)) {
         let said = said(&world, world.plan(), form);
         assert!(
             said.contains("the file was removed; `--on-remove keep` leaves the toggle as it is"),

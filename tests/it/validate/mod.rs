@@ -2,6 +2,7 @@
 
 mod findings;
 
+use gitoggle::config::OutputFormat;
 use serde_json::Value;
 
 use crate::support::{Repo, World, doc};
@@ -96,7 +97,7 @@ fn hostile_paths_are_reported_escaped() {
     std::fs::write(world.repo.path().join(latin), doc(18)).unwrap();
     world.repo.git(&["add", "--all"]);
     world.repo.commit("Evil paths");
-    for output in ["human", "json", "github", "markdown", "gitlab", "sarif", "junit"] {
+    for output in OutputFormat::WORDS {
         for run in
             [world.validate(), world.validate().set("ref", "main"), world.plan().set("first-pass", "assert")]
         {
@@ -188,7 +189,7 @@ fn hostile_text_in_a_document_is_escaped() {
         .file("shop/prod/pay.yaml", doc(18).replace("defaultServe", "\"\\u001b[31m::error::pwned\""))
         .file("shop/prod/raw.yaml", "\u{202e}evil: \u{2028}::error::pwned\n")
         .commit("Evil");
-    for output in ["human", "json", "github", "markdown", "gitlab", "sarif", "junit"] {
+    for output in OutputFormat::WORDS {
         let printed = world.validate().set("output", output).exit(3).both();
         assert!(
             !printed.contains('\u{1b}') && !printed.contains('\u{202e}') && !printed.contains('\u{2028}'),
