@@ -314,7 +314,7 @@ pub(crate) const CHECK_SERVICE: &str = "check the service; the next pass sends t
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StopReason {
     /// Nothing succeeded for `--give-up-after`.
-    Breaker {
+    InDoubt {
         /// The value of `--give-up-after`.
         after: Duration,
         /// The number of different toggles in a row that failed.
@@ -367,7 +367,7 @@ impl StopReason {
     pub(crate) fn last(&self) -> Option<&str> {
         match self {
             Self::Interrupted => None,
-            Self::Breaker { last, .. }
+            Self::InDoubt { last, .. }
             | Self::Forbidden(last, _)
             | Self::Misrouted(last, _)
             | Self::Patience { last, .. }
@@ -384,7 +384,7 @@ impl StopReason {
     /// Returns what the outcome means for the pass, for readers who have the outcome already.
     pub(crate) fn verdict(&self) -> String {
         let verdict = match self {
-            Self::Breaker { after, toggles, .. } => {
+            Self::InDoubt { after, toggles, .. } => {
                 return format!(
                     "the service gave no useful response for {} s (`--give-up-after`), to {} in a row",
                     after.as_secs_f64(),
@@ -431,7 +431,7 @@ impl StopReason {
     /// Returns the way out, if one exists.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Breaker { .. } | Self::Patience { .. } => Some(CHECK_SERVICE),
+            Self::InDoubt { .. } | Self::Patience { .. } => Some(CHECK_SERVICE),
             Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
             Self::Forbidden(..) => Some(
                 "let the account of the token publish to these environments, or replace the token; its file is read again at \
@@ -461,7 +461,7 @@ impl std::fmt::Display for StopReason {
         let verdict = self.verdict();
         match self {
             Self::Interrupted => f.write_str(&verdict),
-            Self::Breaker { last, .. } => write!(f, "{verdict}; the last: {last}"),
+            Self::InDoubt { last, .. } => write!(f, "{verdict}; the last: {last}"),
             _ => match self.last().filter(|last| !last.starts_with(&verdict)) {
                 Some(last) => write!(f, "{verdict}: {last}"),
                 None => f.write_str(self.last().unwrap_or(&verdict)),

@@ -498,7 +498,7 @@ impl Dispatcher {
         }
         if self.end_probe(job, now) {
             let (after, toggles) = (self.limits.give_up_after, self.row.len());
-            return Some(StopReason::Breaker { after, toggles, last: outcome.to_string() });
+            return Some(StopReason::InDoubt { after, toggles, last: outcome.to_string() });
         }
         // Fewer than ten toggles say what they have in common as well, once all were tried.
         let is_over = self.in_flight == 0 && self.is_empty() && !self.is_applied;

@@ -53,7 +53,7 @@ impl Response {
 /// Returns what the toggles have in common because of which the pass ended.
 pub(super) fn cause(stop: &StopReason) -> Response {
     match stop {
-        StopReason::Breaker { .. } => Response::Busy,
+        StopReason::InDoubt { .. } => Response::Busy,
         StopReason::Forbidden(..) => Response::Forbidden,
         StopReason::Misrouted(..) => Response::Misrouted,
         other => panic!("{other:?}"),

@@ -318,9 +318,9 @@ pub(super) fn park_lone_failures(
     stopped: Option<&StopReason>,
     dispatcher: &Dispatcher,
 ) {
-    use StopReason::{Breaker, Forbidden, Misrouted};
+    use StopReason::{Forbidden, InDoubt, Misrouted};
     // A pass that was stopped for another reason shows nothing about toggles that had tries left.
-    let is_over = matches!(stopped, None | Some(Breaker { .. } | Forbidden(..) | Misrouted(..)));
+    let is_over = matches!(stopped, None | Some(InDoubt { .. } | Forbidden(..) | Misrouted(..)));
     let is_applied = results.iter().any(ChangeResult::is_recorded);
     for (change, result) in results.iter_mut().enumerate() {
         let is_known = is_over && !dispatcher.is_in_row(change);
