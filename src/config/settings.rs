@@ -46,7 +46,7 @@ const OUTPUT: &str = "Output";
 type ListenAddress = Option<SocketAddr>;
 
 /// The settings of one invocation, complete and consistent. `token` and `base_url` are always set for
-/// `apply`, `run`, `drift`, and with `--live`, and `state_dir` for the commands that plan. `Debug` does not
+/// commands that contact the service (`uses_service`), and `state_dir` for the commands that plan. `Debug` does not
 /// print secrets.
 ///
 /// The first line of a field's comment is the short help; a default that is not a value ends it in brackets.

@@ -73,7 +73,7 @@ pub(super) struct Reading {
     session: ReadSession,
     /// Whether the session has read anything.
     is_asked: AtomicBool,
-    // With its own breaker, because a service may be reachable where its SDK endpoint is not.
+    // Failures are counted apart, because a service may be reachable where its SDK endpoint is not.
     sdk_session: ReadSession,
     open: Semaphore,
     in_flight: usize,

@@ -33,7 +33,7 @@ impl DeploymentEffect {
         matches!(self, Self::Create | Self::Update | Self::Overwrite | Self::Disable)
     }
 
-    /// Returns the effect of a request that was sent without regard to the state of the service.
+    /// Returns the effect of a change that was made without reading the service.
     pub(crate) const fn of_action(action: Action) -> Self {
         match action {
             Action::Adopt => Self::Adopt,
@@ -63,7 +63,7 @@ pub struct Deployment {
     pub total: usize,
     /// The number of toggles by effect. Their sum is smaller than `total` if the effect of some is not known.
     pub effects: BTreeMap<DeploymentEffect, usize>,
-    /// The decisions of operators that may have applied.
+    /// The decisions of operators that were valid at this revision.
     pub allowances: Vec<Allowance>,
 }
 

@@ -17,7 +17,7 @@ super::words! {
         Failed = "failed",
         /// The service has other targeting than was last applied.
         Drifted = "drifted",
-        /// Withheld: invalid, a rail, a first pass.
+        /// A reason of the repository, the operator or the service holds it ([`HoldKind`]).
         Held = "held",
         /// Not published yet: also unknown, busy or suspended.
         Pending = "pending",

@@ -221,7 +221,7 @@ impl Reconciler {
         }
     }
 
-    /// One pass on one screen. The module documentation tells why the steps are in this order.
+    /// Makes one pass. Its body is the order of the steps, whose reasons are in src/pass/README.md, "The order of things".
     fn attempt(&mut self, context: &PassContext, inputs: &mut PassInputs) -> Result<Report, Error> {
         self.refresh(context)?;
         let (snapshot, read_time) = self.snapshot()?;

@@ -1,6 +1,6 @@
 //! Decides on one toggle at a time. Other toggles, commits and rails have no part in it.
 //!
-//! # A retry inherits the request, never the permission
+//! # A retry repeats the request, and needs its own permission
 //!
 //! A request that started is repeated as it was: the service may have stored it, and the same request again
 //! changes nothing that was not permitted. A request that was only announced inherits nothing: its first pass

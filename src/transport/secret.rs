@@ -16,12 +16,11 @@ const LARGEST: u64 = 64 << 10;
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps `text`.
     pub const fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// Returns the text. Only code that sends the secret calls this.
+    /// Returns the text, which is never printed.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -45,7 +44,7 @@ pub enum SecretSource {
 pub enum SecretError {
     #[error("the secret file `{}` is empty", .0.display())]
     Empty(PathBuf),
-    #[error("the secret file `{}` is not a regular file, and it is read more than once", .0.display())]
+    #[error("the secret file `{}` must be a regular file, because it is read again at every use", .0.display())]
     NotRegular(PathBuf),
     #[error("the secret file `{}` is larger than 64 KiB", .0.display())]
     TooLarge(PathBuf),
@@ -77,6 +76,7 @@ impl SecretSource {
         let unreadable = |source| SecretError::Unreadable { path: path.clone(), source };
         // Checked before the file is opened, because opening a pipe waits for its writer.
         let found = std::fs::metadata(path).map_err(unreadable)?;
+        // Reading a folder says that it is one.
         if !found.is_file() && !found.is_dir() {
             return Err(SecretError::NotRegular(path.clone()));
         }
@@ -104,7 +104,7 @@ pub(crate) fn sanitized(text: &str, secret: &str) -> String {
     escaped(&cut(&text, LONGEST)).to_string()
 }
 
-/// Replaces the token, also percent-encoded.
+/// Replaces the token by `***`, also where it is percent-encoded.
 pub(crate) fn redacted(text: &str, secret: &str) -> String {
     if secret.is_empty() {
         return text.to_owned();
@@ -137,7 +137,10 @@ pub(crate) fn read_limited_text(path: &Path, limit: u64) -> io::Result<String> {
     let bytes = read_limited(path, limit)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "the file is not UTF-8"))?;
-    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
 }
 
 #[cfg(test)]
