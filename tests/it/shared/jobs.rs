@@ -36,7 +36,7 @@ fn a_job_waits_for_a_publishing_job_and_names_it() {
     world.service.always(|_| Answer::applied().slowly(std::time::Duration::from_secs(1)));
     let first = job(&world, "left").start();
     world.service.wait_for(1);
-    job(&world, "right").exit(0).stderr_contains(&["waiting for it", "on left"]).any_stdout();
+    job(&world, "right").exit(0).stderr_contains(&["waits for it", "on left"]).any_stdout();
     assert_eq!(first.wait(), Some(0));
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
@@ -85,7 +85,7 @@ fn a_job_that_gives_up_waiting_names_the_publishing_job() {
     job(&world, "other")
         .within_seconds(150)
         .exit(1)
-        .stderr_contains(&["waiting for it", "in use by pid", "on alive"])
+        .stderr_contains(&["waits for it", "in use by pid", "on alive"])
         .any_stdout();
     let requests = world.service.take();
     assert!(requests.iter().all(|request| request.open_for_environment == 1));
