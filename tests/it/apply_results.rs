@@ -137,7 +137,7 @@ fn an_outcome_that_no_line_has_is_in_the_error() {
         .exit(1)
         .stdout(
             "pending shop/prod/pay (create) <short> Add pay\n  the service rejected the token: the service responded with \
-             401\napplied 0 of 1 change\n",
+             401\napplied 0 of 1 change, 1 pending (shop/prod/pay)\n",
         )
         .stderr_contains(&[
             "error: the pass ended early: the service rejected the token\nhint: check the token; its file is read again",

@@ -123,6 +123,53 @@ applied 1 of 3 changes, 1 held (shop/test/first), 1 failed (shop/prod/pay)
 }
 
 #[test]
+fn the_numbers_of_an_apply_are_the_same_in_text_and_json() {
+    let refusal = || Answer::json(422, r#"{"message": "no such attribute"}"#);
+    let answers: [(&str, fn(&str) -> bool, Answer); 5] = [
+        ("everything is applied", |_| false, Answer::applied()),
+        ("one is refused", |toggle| toggle.ends_with("pay"), refusal()),
+        ("all are refused", |_| true, refusal()),
+        ("the token is refused", |_| true, Answer::status(401)),
+        ("the service is busy", |_| true, Answer::status(503)),
+    ];
+    for (name, fails, answer) in answers {
+        let run = |output: &str| {
+            let world = World::of_every_kind();
+            let answer = answer.clone();
+            world.service.always(move |request| match fails(&request.toggle()) {
+                true => answer.clone(),
+                false => Answer::applied(),
+            });
+            let apply = world.apply().set("give-up-after", "1s").set("output", output);
+            apply.exit_in(&[0, 1, 3, 4]).any_stderr()
+        };
+        let json = run("json").json();
+        let text = run("human").both();
+        let line = json["summary"]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("\n{line}\n")), "{name}: {line}: {text}");
+        let count = |list: &str| json["totals"][list].as_array().unwrap().len();
+        let changes =
+            ["applied", "held", "failed", "pending", "not_sent"].map(count).into_iter().sum::<usize>();
+        assert!(
+            line.starts_with(&format!("applied {} of {changes} change", count("applied"))),
+            "{name}: {line}"
+        );
+        for list in ["held", "failed", "pending", "not_sent"] {
+            let part = format!(", {} {}", count(list), list.replace('_', " "));
+            assert_eq!(line.contains(&part), count(list) > 0, "{name}: {line}: {}", json["totals"]);
+        }
+        let summary = &json["summary"];
+        let numbers =
+            ["changes", "held", "failed", "records"].map(|number| summary[number].as_u64().unwrap() as usize);
+        assert_eq!(
+            numbers,
+            [changes, count("held"), count("failed"), count("converged")],
+            "{name}: {summary}"
+        );
+    }
+}
+
+#[test]
 fn an_apply_without_changes_reports_that() {
     World::with_pay_applied().apply().exit(0).stdout(
         r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE

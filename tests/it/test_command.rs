@@ -221,3 +221,20 @@ fn hostile_names_are_escaped_in_every_output() {
         assert!(printed.lines().all(|line| !line.trim_start().starts_with("::")), "{printed}");
     }
 }
+
+#[test]
+fn what_other_sdks_serve_is_in_every_output() {
+    let world = World::new();
+    let needs = "  prerequisites: [{ key: pay, value: \"true\", type: boolean }]\n";
+    let search = doc(18).replace("defaultServe: { select: 0 }", "defaultServe: { select: 1 }") + needs;
+    world.repo.file("shop/prod/pay.yaml", doc(18) + "  prerequisites: []\n");
+    world.repo.file("shop/prod/search.yaml", search);
+    let expected = "- { name: children, given: { age: 7 }, serves: off }\n";
+    world.repo.file("shop/prod/search.test.yaml", expected).commit("Add both");
+    let run = || test(&world).set("service-kind", "featureprobe");
+    let said = "Node, Python and Java before 2.3";
+    run().exit(0).stdout_contains(&[said]);
+    let json = run().set("output", "json").exit(0).json();
+    assert!(json["results"][0]["elsewhere"][0].as_str().unwrap().contains(said), "{json}");
+    run().set("output", "junit").exit(0).stdout_contains(&["children (other SDKs)", said, "<skipped"]);
+}

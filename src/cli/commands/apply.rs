@@ -307,9 +307,14 @@ impl<'a> Totals<'a> {
         lists.iter().map(|toggles| toggles.len()).sum()
     }
 
-    /// Returns the changes that need somebody, by result. The next pass sends the others.
+    /// Returns the changes that were not applied, by result.
     fn others(&self) -> impl Iterator<Item = (&[&'a ToggleId], &'static str)> {
-        let others = [(self.held.as_slice(), "held"), (&self.failed, "failed")];
+        let others = [
+            (self.held.as_slice(), "held"),
+            (&self.failed, "failed"),
+            (&self.pending, "pending"),
+            (&self.not_sent, "not sent"),
+        ];
         others.into_iter().filter(|(toggles, _)| !toggles.is_empty())
     }
 
