@@ -163,8 +163,6 @@ fn named(object: &Object<'_>) -> NamedObject {
     }
 }
 
-// Walks over histories, and compares the histories of commits.
-
 /// Returns the commits of the histories of `tips` without those of `hidden`, in no particular order.
 pub(crate) fn commits<'a>(
     repository: &'a Repository,

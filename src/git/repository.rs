@@ -296,8 +296,6 @@ fn setup() -> Result<(), git2::Error> {
     }
 }
 
-// Reads trees and blobs, and translates between libgit2's object ids and ours.
-
 /// Reads the objects of one repository through its own handle. Each thread needs its own reader.
 pub struct ObjectReader(PooledRepository);
 
@@ -387,11 +385,8 @@ fn read<T>(
     }
 }
 
-// Compares a work tree with its index and its checked-out commit, and decides what Git ignores. Writes
-// nothing, not even the index.
-
 /// Returns the changed, new, or removed files under `root`, as paths relative to the top. A file that is not
-/// checked out is none of these.
+/// checked out is none of these. Writes nothing, not even the index.
 pub(crate) fn changed_files(repository: &Repository, root: &str) -> Result<Vec<Vec<u8>>, Libgit2Error> {
     let mut options = StatusOptions::new();
     options

@@ -265,8 +265,6 @@ fn scp_like(text: &str) -> Option<(&str, &str)> {
     (!host.contains('/')).then_some((host, path))
 }
 
-// The settings of Git connections, and how the `git` program gets their credentials.
-
 /// The settings of a Git connection besides its URL.
 #[derive(Clone, Debug)]
 pub struct GitAccess {

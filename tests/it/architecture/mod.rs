@@ -218,6 +218,18 @@ fn every_module_says_what_it_is_for() {
     assert!(silent.is_empty(), "{silent:#?}");
 }
 
+#[test]
+fn no_comment_divides_a_file() {
+    let is_divider = |paragraph: &str| {
+        !paragraph.is_empty() && paragraph.lines().all(|line| line.starts_with("// ") || line == "//")
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = ["src", "tests"].into_iter().flat_map(|folder| walk(&root.join(folder)));
+    let divided = files.filter(|(_, text)| text.split("\n\n").any(is_divider));
+    let divided: Vec<_> = divided.map(|(path, _)| path).collect();
+    assert!(divided.is_empty(), "each part is a file: {divided:#?}");
+}
+
 fn sources() -> Vec<File> {
     production()
         .into_iter()
