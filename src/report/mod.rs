@@ -31,8 +31,9 @@ pub use text::text;
 pub(crate) use text::{MOST_SHOWN, rest, text_for};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::model::{Color, EnvironmentId, ToggleId, ToggleState, counted};
+use crate::model::{Color, EnvironmentId, Hold, ToggleId, ToggleState, counted};
 use crate::plan::compare::join;
 use crate::plan::{Change, Plan, WithheldToggle};
 
@@ -109,12 +110,18 @@ fn needed_orphans(plan: &Plan, root: &str) -> impl Iterator<Item = Remark> {
 fn notes(plan: &Plan) -> Vec<Note<'_>> {
     type Toggles<'a> = Vec<(&'a ToggleId, Option<&'a Change>)>;
     let mut notes: BTreeMap<(EnvironmentId, &'static str, String), Toggles<'_>> = BTreeMap::new();
+    // Most toggles share the hold of their environment, of which there may be a hundred thousand.
+    let mut last: Option<(&Arc<Hold>, String)> = None;
+    let mut reason = |hold| match &last {
+        Some((shown, reason)) if Arc::ptr_eq(shown, hold) => reason.clone(),
+        _ => last.insert((hold, hold.reason())).1.clone(),
+    };
     for (environment, hold) in plan.environment_holds() {
-        let key = (environment.clone(), ToggleState::Held.as_str(), hold.reason());
+        let key = (environment.clone(), ToggleState::Held.as_str(), reason(hold));
         notes.entry(key).or_default();
     }
     for WithheldToggle { id, hold, change } in plan.withheld() {
-        let key = (id.environment(), hold.state.as_str(), hold.reason());
+        let key = (id.environment(), hold.state.as_str(), reason(hold));
         notes.entry(key).or_default().push((id, change.as_deref()));
     }
     for orphan in plan.orphans() {

@@ -159,8 +159,8 @@ fn calm(view: &View<'_>) -> Markup {
 fn render_group(view: &View<'_>, group: &WithheldGroup, budget: &Cell<usize>) -> Markup {
     let members = members(view.status, group);
     let first = members.first().copied();
-    let reason = first.and_then(|first| first.reason());
-    let common = reason.filter(|reason| members.iter().all(|one| one.reason().as_ref() == Some(reason)));
+    let common = first.filter(|first| members.iter().all(|one| one.hold == first.hold));
+    let common = common.and_then(ToggleStatus::reason);
     let environment = group.environment.to_string();
     let more = members.len().saturating_sub(MOST_TOGGLES);
     let rest = address(&[("environment", &environment), ("state", group.state.as_str())]) + "#toggles";

@@ -135,7 +135,7 @@ fn rows(toggles: &[ToggleStatus], lists_all: bool) -> String {
     let listed: Vec<&ToggleStatus> = toggles.iter().filter(is_listed).collect();
     let widths = listed.iter().map(|toggle| toggle.toggle.as_str().len());
     let width = widths.max().unwrap_or(0);
-    let alike = listed.chunk_by(|a, b| (a.state(), a.reason()) == (b.state(), b.reason()));
+    let alike = listed.chunk_by(|a, b| a.hold == b.hold);
     alike.map(|toggles| rows_of(toggles, width)).collect()
 }
 
@@ -147,7 +147,7 @@ fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
         let (toggle, state) = (&status.toggle, status.state());
         let revision = status.revision;
         let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());
-        let own = status.reason().filter(|_| toggles.len() == 1);
+        let own = (toggles.len() == 1).then(|| status.reason()).flatten();
         let reason = own.map(|reason| format!("  {}", escaped(&reason)));
         let word = state.as_str().replace('_', " ");
         let reason = reason.unwrap_or_default();
