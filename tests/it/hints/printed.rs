@@ -984,7 +984,10 @@ const HINTS: &[Hint] = &[
             let service = LiveService::start(&json!([toggle("pay"), toggle("other")]));
             service.world.repo.file("shop/prod/other.yaml", doc(18)).commit_pay(18, "Add both");
             service.edit("other", json!({ "comment": "by hand", "disabled": false, "content": content(18) }));
-            Place::live_daemon_with(service, |run| run.set("first-pass", "adopt"))
+            // The next pass plans an update in place of the adoption, and has another reason.
+            Place::live_daemon_with(service, |run| {
+                run.set("first-pass", "adopt").set("poll-interval", "1h").set("drift-interval", "1h")
+            })
         },
         ..HINT
     },
