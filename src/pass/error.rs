@@ -132,13 +132,13 @@ impl Stale {
                  or run `gitoggle allow history` (`POST /allow`) for a daemon"
             }
             Self::Unknown => {
-                "nothing was sent, and no state was written to the remote; an old checkout lacks newer commits: check out the \
+                "nothing was sent, and no state was written; an old checkout lacks newer commits: check out the \
                  newest one; after a force push, a host may not send the old commits anymore: to publish this one over what was \
                  applied, pass `--history follow`, or run `gitoggle allow history` (`POST /allow`) for a daemon; check that \
                  `--repo` names the right repository"
             }
             Self::Unrelated => {
-                "nothing was sent, and no state was written to the remote; check that `--repo` names the right \
+                "nothing was sent, and no state was written; check that `--repo` names the right \
                  repository; to publish this one over what was applied, pass `--history follow`, or run `gitoggle allow \
                  history` (`POST /allow`) for a daemon"
             }

@@ -13,6 +13,8 @@ use hyper_util::client::proxy::matcher::Matcher;
 use super::read_limited;
 use crate::model::{escaped, plain};
 
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// In bytes; bundles of every public CA have less than 1 MiB.
 const LARGEST_CA_FILE: u64 = 16 << 20;
 
@@ -195,7 +197,13 @@ impl Network {
             return Ok(None);
         };
         match read_limited(path, LARGEST_CA_FILE) {
-            Ok(pem) => Ok(Some((path, pem))),
+            Ok(mut pem) => {
+                // The parser overlooks a first certificate after the mark that some editors write.
+                if pem.starts_with(BYTE_ORDER_MARK) {
+                    pem.drain(..BYTE_ORDER_MARK.len());
+                }
+                Ok(Some((path, pem)))
+            }
             Err(source) => Err(NetworkError::CaFile { path: path.clone(), source }),
         }
     }

@@ -23,6 +23,14 @@ fn a_repository_on_another_host_is_mirrored_and_a_remote_that_has_not_moved_is_n
 }
 
 #[test]
+fn a_ca_file_with_a_byte_order_mark_is_read() {
+    let remote = Remote::new(Door::Open);
+    let marked = format!("\u{feff}{}", std::fs::read_to_string(remote.world.ca()).unwrap());
+    let marked = remote.world.write("marked.pem", &marked);
+    remote.apply().set("ca-file", marked).set("first-pass", "assert").exit(0).any_output();
+}
+
+#[test]
 fn a_plan_reads_new_commits_without_changing_the_mirror() {
     let remote = Remote::settled(Door::Open);
     remote.push(21, "Ask for 21 years");
