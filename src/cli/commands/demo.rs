@@ -21,7 +21,7 @@ use crate::cli::setup;
 use crate::config::Settings;
 use crate::document;
 use crate::drift::{DriftCheck, ScanDepth};
-use crate::git::{RepoUrl, Sample};
+use crate::git::{RepoUrl, Sample, TemporaryFolder};
 use crate::import::{ImportSource, import};
 use crate::model::{Color, Commit, CommitId, Scope, ServiceKind, ToggleId, counted, duration, escaped};
 use crate::pass::{self, ChangeResult, Config, Files, PassContext, PassInputs, Reconciler, Report, Runtime};
@@ -128,14 +128,13 @@ async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
 }
 
 /// Returns the folder of the demonstration, and the guard that removes a temporary one.
-fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), Failure> {
+fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TemporaryFolder>), Failure> {
     if let Some(folder) = keep {
         let doing = format!("create the folder `{}`", folder.display());
         std::fs::create_dir_all(folder).map_err(Failure::could_not(doing))?;
         return Ok((folder.to_owned(), None));
     }
-    let temporary = tempfile::Builder::new().prefix("gitoggle-demo-").tempdir();
-    let temporary = temporary.map_err(Failure::could_not("create a temporary folder"))?;
+    let temporary = TemporaryFolder::create(None).map_err(Failure::could_not("create a temporary folder"))?;
     Ok((temporary.path().to_owned(), Some(temporary)))
 }
 
