@@ -301,8 +301,11 @@ fn a_token_that_was_revoked_is_reported_by_the_next_scan_although_nothing_has_ch
     stand.world.write("token", "revoked");
     assert_eq!(daemon.order("/reconcile", ""), 202);
     daemon.says(&["drift_scan_failed", "with the token", "rejected the token"]);
-    let ready = daemon.endpoint.get("/readyz").unwrap();
-    assert!(ready.body.contains("rejected the token"), "{}", ready.body);
+    // The log has it a moment before the status.
+    eventually("the reason in `/readyz`", || {
+        let ready = daemon.endpoint.get("/readyz")?;
+        ready.body.contains("rejected the token").then_some(())
+    });
     assert_eq!(daemon.metric("gitoggle_drift_failures_total{outcome=\"unauthorized\"}"), Some(1.0));
     stand.world.write("token", TOKEN);
     assert_eq!(daemon.order("/reconcile", ""), 202);
