@@ -3,29 +3,38 @@
 //! What remains is portable: literal text, `^ $ . | ( ) (?: )`, classes and their ranges, `* + ? {n,m}` and
 //! their lazy forms, and the escapes of ASCII punctuation and of `\n`, `\r`, `\t`.
 
+use std::ops::Range;
+
 /// A part of a pattern that is not portable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Construct {
     BlankCount,
+    Border,
     Codes,
+    Digit,
     End,
     Flags,
+    LineFlags,
     LongCount,
     NamedClass,
     NamedGroup,
     NamedGroupP,
     NegativeFlags,
     Nested,
+    NotDigit,
+    NotProperty,
+    NotSpace,
+    NotWord,
     Possessive,
-    Properties,
+    Property,
     RareFlags,
     RepeatedPosition,
     SetOperation,
-    Spaces,
+    Space,
     Start,
     Unknown,
     Verbose,
-    Words,
+    Word,
 }
 
 /// What a repetition would repeat.
@@ -47,6 +56,7 @@ pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
     let mut found = Vec::new();
     let mut at = 0;
     let mut before = Before::Nothing;
+    let mut counts = Counts::default();
     while let Some(c) = pattern[at..].chars().next() {
         let rest = &pattern[at..];
         let (length, construct) = match c {
@@ -54,12 +64,13 @@ pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
             '(' if rest.starts_with("(?") => group(rest),
             '[' => {
                 let (length, parts) = class(rest);
-                found.extend(parts.into_iter().map(|(construct, end)| (construct, &rest[..end])));
+                found.extend(parts.into_iter().map(|(construct, part)| (construct, &rest[part])));
                 (length, None)
             }
             '{' => count(rest),
             _ => (c.len_utf8(), None),
         };
+        let construct = construct.or(counts.next(&rest[..length]));
         let mut add = |construct| found.push((construct, &rest[..length]));
         construct.into_iter().for_each(&mut add);
         let is_lazy = c == '?' && before == Before::Repetition;
@@ -94,9 +105,15 @@ fn escape(rest: &str) -> (usize, Option<Construct>) {
     let found = match c {
         // Word boundaries of the `regex` crate.
         'b' if has_word => Construct::Unknown,
-        'w' | 'W' | 'd' | 'D' | 'b' | 'B' => return (length, Some(Construct::Words)),
-        's' | 'S' => return (length, Some(Construct::Spaces)),
-        'p' | 'P' => Construct::Properties,
+        'w' => return (length, Some(Construct::Word)),
+        'W' => return (length, Some(Construct::NotWord)),
+        'd' => return (length, Some(Construct::Digit)),
+        'D' => return (length, Some(Construct::NotDigit)),
+        'b' | 'B' => return (length, Some(Construct::Border)),
+        's' => return (length, Some(Construct::Space)),
+        'S' => return (length, Some(Construct::NotSpace)),
+        'p' => Construct::Property,
+        'P' => Construct::NotProperty,
         'A' => return (length, Some(Construct::Start)),
         'z' => return (length, Some(Construct::End)),
         'x' if has_hex_digits(&rest[length..], 2) => return (length + 2, None),
@@ -132,34 +149,36 @@ fn group(rest: &str) -> (usize, Option<Construct>) {
         () if flags.contains('x') => Construct::Verbose,
         // Python knows it for a group only.
         () if is_usual && flags.contains('-') && rest[..end].ends_with(')') => Construct::NegativeFlags,
+        () if is_usual && flags != "i" => Construct::LineFlags,
         () if is_usual => Construct::Flags,
         () => Construct::RareFlags,
     };
     (end, Some(construct))
 }
 
-/// Returns the length of a class, and what is not portable about it, each with where it ends.
-fn class(rest: &str) -> (usize, Vec<(Construct, usize)>) {
+/// Returns the length of a class, and what is not portable about it, each with where it is.
+fn class(rest: &str) -> (usize, Vec<(Construct, Range<usize>)>) {
     let mut found = Vec::new();
     let mut depth = 0_usize;
     let mut at = 0;
     while let Some(c) = rest[at..].chars().next() {
         let inner = &rest[at..];
+        let start = at;
         match c {
             '[' if depth > 0 && inner.starts_with("[:") => {
                 at += inner.find(":]").map_or(inner.len(), |end| end + 2);
-                found.push((Construct::NamedClass, at));
+                found.push((Construct::NamedClass, start..at));
             }
             '[' => {
                 depth += 1;
                 at += 1 + usize::from(inner[1..].starts_with('^'));
                 if depth > 1 {
-                    found.push((Construct::Nested, at));
+                    found.push((Construct::Nested, start..at));
                 }
                 // A first bracket is a character.
                 if rest[at..].starts_with(']') {
                     at += 1;
-                    found.push((Construct::Nested, at));
+                    found.push((Construct::Nested, start..at));
                 }
             }
             ']' => {
@@ -171,13 +190,13 @@ fn class(rest: &str) -> (usize, Vec<(Construct, usize)>) {
             }
             '&' | '-' | '~' if inner[1..].starts_with(c) => {
                 at += 2;
-                found.push((Construct::SetOperation, at));
+                found.push((Construct::SetOperation, start..at));
             }
             '\\' => {
                 // A backspace in a class, except to the `regex` crate.
                 let (length, construct) = escape(inner);
                 at += length;
-                found.extend(construct.map(|construct| (construct, at)));
+                found.extend(construct.map(|construct| (construct, start..at)));
             }
             c => at += c.len_utf8(),
         }
@@ -185,9 +204,55 @@ fn class(rest: &str) -> (usize, Vec<(Construct, usize)>) {
     (rest.len(), found)
 }
 
+/// The largest count that Go accepts, also for all counts together that are in each other.
+const LARGEST: u64 = 1000;
+
+/// Follows how often the counts of a pattern repeat a part of it.
+#[derive(Default)]
+struct Counts {
+    /// For each open group, how often its part that is repeated most is.
+    open: Vec<u64>,
+    /// The same of what a count would repeat.
+    last: u64,
+}
+
+impl Counts {
+    /// Takes the next part of a pattern. Returns that it repeats what is repeated already, too often together.
+    fn next(&mut self, part: &str) -> Option<Construct> {
+        match part.chars().next() {
+            Some('(') => {
+                // Flags have no end of their own.
+                if !(part.starts_with("(?") && part.ends_with(')')) {
+                    self.open.push(1);
+                    self.last = 1;
+                }
+            }
+            Some(')') => self.last = self.open.pop().unwrap_or(1),
+            Some('{') if part.ends_with('}') => {
+                let inner = self.last;
+                let numbers = part[1..part.len() - 1].split(',');
+                let most = numbers.filter_map(|number| number.trim().parse::<u64>().ok()).max();
+                self.last = inner.saturating_mul(most.unwrap_or(1)).max(1);
+                self.keep();
+                return (inner > 1 && inner <= LARGEST && self.last > LARGEST)
+                    .then_some(Construct::LongCount);
+            }
+            Some('*' | '+' | '?') => {}
+            _ => self.last = 1,
+        }
+        self.keep();
+        None
+    }
+
+    fn keep(&mut self) {
+        if let Some(most) = self.open.last_mut() {
+            *most = self.last.max(*most);
+        }
+    }
+}
+
 /// Returns the length of a count such as `{2,3}`, and what is not portable about it.
 fn count(rest: &str) -> (usize, Option<Construct>) {
-    const LARGEST: u64 = 1000;
     let Some(end) = rest.find('}') else { return (1, None) };
     let inner = &rest[1..end];
     let mut numbers = inner.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
@@ -221,6 +286,11 @@ mod tests {
             "^(a|^b)+?$",
             "日本(語)?",
             "[a-]",
+            "(a{50}){20}",
+            "((a{10}){10}){10}",
+            "(a{50})(b{50}){20}",
+            "(?:a{2}b{300}c){3}",
+            "(a{500})*(b{3})+",
             r"\x41",
         ] {
             assert_eq!(not_portable(pattern), [], "{pattern}");
@@ -236,22 +306,34 @@ mod tests {
             ("(?x) a", Construct::Verbose, "(?x)"),
             ("(?-u)a", Construct::RareFlags, "(?-u)"),
             ("(?U)a+", Construct::RareFlags, "(?U)"),
-            (r"^\w+$", Construct::Words, r"\w"),
-            (r"[\d.]", Construct::Words, r"[\d"),
-            (r"a\b", Construct::Words, r"\b"),
-            (r"\s", Construct::Spaces, r"\s"),
-            (r"\p{Lu}a", Construct::Properties, r"\p{Lu}"),
-            (r"\pL", Construct::Properties, r"\p"),
-            ("[[:alpha:]]+", Construct::NamedClass, "[[:alpha:]"),
+            ("(?s).", Construct::LineFlags, "(?s)"),
+            ("(?m)^a$", Construct::LineFlags, "(?m)"),
+            ("(?is)a", Construct::LineFlags, "(?is)"),
+            (r"^\w+$", Construct::Word, r"\w"),
+            (r"^\W+$", Construct::NotWord, r"\W"),
+            (r"[\d.]", Construct::Digit, r"\d"),
+            (r"\D", Construct::NotDigit, r"\D"),
+            (r"a\b", Construct::Border, r"\b"),
+            (r"a\B", Construct::Border, r"\B"),
+            (r"\s", Construct::Space, r"\s"),
+            (r"\S", Construct::NotSpace, r"\S"),
+            (r"\p{Lu}a", Construct::Property, r"\p{Lu}"),
+            (r"\P{Lu}a", Construct::NotProperty, r"\P{Lu}"),
+            (r"\pL", Construct::Property, r"\p"),
+            ("[[:alpha:]]+", Construct::NamedClass, "[:alpha:]"),
+            ("(a{50}){50}", Construct::LongCount, "{50}"),
+            ("(?:b|a{101}){10}", Construct::LongCount, "{10}"),
+            ("((a{2}){30}){20}", Construct::LongCount, "{20}"),
+            ("(a{50}b){2}(c(d{2,}){501})", Construct::LongCount, "{501}"),
             ("(?P<n>a)", Construct::NamedGroupP, "(?P<n>"),
             ("(?<n>a)", Construct::NamedGroup, "(?<n>"),
             (r"\Aa", Construct::Start, r"\A"),
             (r"a\z", Construct::End, r"\z"),
             (r"\x{41}", Construct::Codes, r"\x{41}"),
             (r"\u0041", Construct::Codes, r"\u"),
-            ("[a-c&&b]", Construct::SetOperation, "[a-c&&"),
-            ("[a--b]", Construct::SetOperation, "[a--"),
-            ("[a[bc]]", Construct::Nested, "[a["),
+            ("[a-c&&b]", Construct::SetOperation, "&&"),
+            ("[a--b]", Construct::SetOperation, "--"),
+            ("[a[bc]]", Construct::Nested, "["),
             ("[^]a]", Construct::Nested, "[^]"),
             ("a**", Construct::Possessive, "*"),
             ("a++", Construct::Possessive, "+"),
@@ -260,7 +342,7 @@ mod tests {
             (r"\<a", Construct::Unknown, r"\<"),
             (r"\b{start}a", Construct::Unknown, r"\b{start}"),
             ("(?-i)a", Construct::NegativeFlags, "(?-i)"),
-            ("(?-i:a)", Construct::Flags, "(?-i:"),
+            ("(?-i:a)", Construct::LineFlags, "(?-i:"),
             ("a???", Construct::Possessive, "?"),
             ("a+?+", Construct::Possessive, "+"),
             ("a{2}?*", Construct::Possessive, "*"),
@@ -280,7 +362,7 @@ mod tests {
             (r"(?i)\w+", &["(?i)", r"\w"][..]),
             (r"(?P<n>a)\p{L}", &["(?P<n>", r"\p{L}"]),
             (r"\d{2}{3}\s*+", &[r"\d", "{3}", r"\s", "+"]),
-            (r"[\w&&[^\d]][[:alpha:]]\z", &[r"[\w", r"[\w&&", r"[\w&&[^", r"[\w&&[^\d", "[[:alpha:]", r"\z"]),
+            (r"[\w&&[^\d]][[:alpha:]]\z", &[r"\w", "&&", "[^", r"\d", "[:alpha:]", r"\z"]),
             (r"\b*", &[r"\b", "*"]),
         ] {
             let found: Vec<&str> = not_portable(pattern).into_iter().map(|(_, part)| part).collect();

@@ -157,27 +157,84 @@ impl Construct {
                 groups: &[(&[GO, NODE], "an invalid pattern"), (&[RUST, JAVA, PYTHON], "known")],
                 help: "write the pattern without blanks and without `(?x)`",
             },
-            Self::Words => &Fact {
-                about: "letters and digits beyond ASCII",
+            Self::LineFlags => &Fact {
+                about: "flags in a regular expression",
+                groups: &[(&[NODE], "an invalid pattern"), (&[RUST, GO, JAVA, PYTHON], "known")],
+                help: "write the pattern without flags: no other notation means the same to all SDKs",
+            },
+            Self::Digit => &Fact {
+                about: "digits (`\\d`)",
                 groups: &[
-                    (&[RUST, PYTHON], "matched by `\\w`, `\\d` and `\\b`"),
-                    (&[GO, JAVA, NODE], "not matched"),
+                    (&[RUST, PYTHON], "those beyond ASCII as well"),
+                    (&[GO, JAVA, NODE], "those of ASCII"),
                 ],
-                help: "write a class such as `[A-Za-z0-9_]` instead",
+                help: "write `[0-9]` instead, or `0-9` in brackets",
             },
-            Self::Spaces => &Fact {
-                about: "white space beyond ASCII",
-                groups: &[(&[RUST, PYTHON, NODE], "matched by `\\s`"), (&[GO, JAVA], "not matched")],
-                help: "write a blank, or a class such as `[ \\t]`, instead",
+            Self::NotDigit => &Fact {
+                about: "digits (`\\D`)",
+                groups: &[
+                    (&[RUST, PYTHON], "those beyond ASCII as well"),
+                    (&[GO, JAVA, NODE], "those of ASCII"),
+                ],
+                help: "write `[^0-9]` instead, outside of brackets",
             },
-            Self::Properties => &Fact {
+            Self::Word => &Fact {
+                about: "letters and digits (`\\w`)",
+                groups: &[
+                    (&[RUST, PYTHON], "those beyond ASCII as well"),
+                    (&[GO, JAVA, NODE], "those of ASCII"),
+                ],
+                help: "write `[A-Za-z0-9_]` instead, or `A-Za-z0-9_` in brackets",
+            },
+            Self::NotWord => &Fact {
+                about: "letters and digits (`\\W`)",
+                groups: &[
+                    (&[RUST, PYTHON], "those beyond ASCII as well"),
+                    (&[GO, JAVA, NODE], "those of ASCII"),
+                ],
+                help: "write `[^A-Za-z0-9_]` instead, outside of brackets",
+            },
+            Self::Border => &Fact {
+                about: "the borders of words (`\\b`, `\\B`)",
+                groups: &[
+                    (&[RUST, PYTHON], "letters and digits beyond ASCII are in words"),
+                    (&[GO, JAVA, NODE], "words have letters and digits of ASCII"),
+                ],
+                help: "write the pattern without them: no class means the same",
+            },
+            Self::Space => &Fact {
+                about: "white space (`\\s`)",
+                groups: &[
+                    (&[RUST, PYTHON, NODE], "that beyond ASCII as well"),
+                    (&[GO, JAVA], "that of ASCII"),
+                ],
+                help: "write `[ \\t\\r\\n]` instead, or ` \\t\\r\\n` in brackets",
+            },
+            Self::NotSpace => &Fact {
+                about: "white space (`\\S`)",
+                groups: &[
+                    (&[RUST, PYTHON, NODE], "that beyond ASCII as well"),
+                    (&[GO, JAVA], "that of ASCII"),
+                ],
+                help: "write `[^ \\t\\r\\n]` instead, outside of brackets",
+            },
+            Self::Property => &Fact {
                 about: "`\\p` in a regular expression",
                 groups: &[
                     (&[NODE, PYTHON], "unknown"),
                     (&[JAVA], "known without names of scripts"),
                     (&[RUST, GO], "known"),
                 ],
-                help: "write a class such as `[A-Za-z]` instead",
+                help: "list the characters that are meant in brackets, such as `[A-Z]` for upper-case letters of ASCII",
+            },
+            Self::NotProperty => &Fact {
+                about: "`\\P` in a regular expression",
+                groups: &[
+                    (&[NODE, PYTHON], "unknown"),
+                    (&[JAVA], "known without names of scripts"),
+                    (&[RUST, GO], "known"),
+                ],
+                help: "list the characters that are not meant in brackets, after `[^`",
             },
             Self::NamedClass => &Fact {
                 about: "classes such as `[:alpha:]`",
@@ -263,7 +320,7 @@ impl Construct {
                 help: "write the count without blanks",
             },
             Self::LongCount => &Fact {
-                about: "counts over 1000 in a regular expression",
+                about: "counts over 1000 in a regular expression, also of counts in each other",
                 groups: &[(&[GO], "an invalid pattern"), (&[RUST, JAVA, NODE, PYTHON], "known")],
                 help: "write a smaller count",
             },
@@ -286,17 +343,23 @@ impl Fact {
 
     /// Returns who does what if that is not the same for all of `sdks`.
     fn applies(&self, sdks: Sdks) -> Option<String> {
+        (self.groups(sdks).len() > 1).then(|| self.lists(sdks))
+    }
+
+    /// Returns who of `sdks` does what.
+    fn lists(&self, sdks: Sdks) -> String {
+        let sdks = if sdks.is_empty() { Sdks::ALL } else { sdks };
+        let all = self.groups(sdks).into_iter().map(|(names, does)| format!("{}: {does}", listed(&names)));
+        all.collect::<Vec<_>>().join("; ")
+    }
+
+    fn groups(&self, sdks: Sdks) -> Vec<(Vec<String>, &'static str)> {
         let groups = self.groups.iter().filter_map(|(group, does)| {
             let names: Vec<String> =
                 group.iter().filter(|one| sdks.has(one.sdk())).map(|one| one.name().to_owned()).collect();
             (!names.is_empty()).then_some((names, *does))
         });
-        let groups: Vec<_> = groups.collect();
-        if groups.len() < 2 {
-            return None;
-        }
-        let all = groups.iter().map(|(names, does)| format!("{}: {does}", listed(names)));
-        Some(all.collect::<Vec<_>>().join("; "))
+        groups.collect()
     }
 }
 

@@ -19,6 +19,7 @@ mod request;
 mod review;
 mod scope;
 mod sdk;
+mod similar;
 mod targeting;
 mod text;
 mod thresholds;
@@ -59,6 +60,7 @@ pub use scope::{
     Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,
 };
 pub use sdk::{Sdk, Sdks};
+pub(crate) use similar::closest;
 pub use targeting::{
     Between, Condition, Content, Payload, Prerequisite, ReturnType, Rule, Serve, ServiceKind, Targeting,
     Variation,
@@ -68,8 +70,8 @@ pub use text::Color;
 #[cfg(test)]
 pub(crate) use text::is_harmful;
 pub(crate) use text::{
-    HarmlessJsonWriter, chain, closest, counted, cut, datetime_numbers, duration, escaped, harmless_json,
-    hex, html, listed, not_a_word, plain, rfc3339, seconds, similar_names, words,
+    HarmlessJsonWriter, chain, counted, cut, datetime_numbers, duration, escaped, harmless_json, hex, html,
+    listed, not_a_word, plain, rfc3339, seconds, similar_names, words,
 };
 pub use thresholds::Thresholds;
 pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeDiff, TreeEntry, Trees};

@@ -1,4 +1,4 @@
-//! Text for people: escaping, shortening, listing, similar words, and times.
+//! Text for people: escaping, shortening, listing, and times.
 
 use std::time::Duration;
 use std::{fmt, io};
@@ -38,46 +38,6 @@ pub(crate) fn cut(text: &str, max_chars: usize) -> String {
     }
     let kept = text.chars().take(max_chars.saturating_sub(1));
     kept.chain((max_chars > 0).then_some('…')).collect()
-}
-
-/// Returns the candidate that `text` is probably a misspelling of.
-pub(crate) fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // No name is longer, and the comparison is quadratic.
-    const LONGEST: usize = 64;
-    if text.chars().nth(LONGEST).is_some() {
-        return None;
-    }
-    let folded = text.to_lowercase();
-    candidates
-        .into_iter()
-        // A hostile document can have any number of candidates.
-        .take(100)
-        .filter(|candidate| !candidate.is_empty() && candidate.len() <= 4 * LONGEST)
-        .map(|candidate| {
-            let lower = candidate.to_lowercase();
-            // A shortened word, such as `prod`, lacks many letters but is not another word.
-            let most = if folded.len() > 2 && lower.starts_with(&folded) { 1 } else { usize::MAX };
-            let distance = strsim::damerau_levenshtein(&folded, &lower).min(most);
-            (distance, other_letters(&folded, &lower), candidate)
-        })
-        // With more edits than a third of its characters, a word is probably another one.
-        .filter(|(distance, _, candidate)| *distance <= (candidate.chars().count() / 3).max(1))
-        .min_by_key(|(distance, other_letters, _)| (*distance, *other_letters))
-        .map(|(_, _, candidate)| candidate)
-}
-
-/// Returns the number of letters that only one of the two has. Among candidates at the same distance, `=>`
-/// means the one with the same letters (`>=`), and `==` the one that lacks a letter (`=`).
-fn other_letters(a: &str, b: &str) -> usize {
-    let mut left: Vec<char> = b.chars().collect();
-    let mut missing = 0;
-    for letter in a.chars() {
-        match left.iter().position(|other| *other == letter) {
-            Some(at) => drop(left.swap_remove(at)),
-            None => missing += 1,
-        }
-    }
-    missing + left.len()
 }
 
 /// Returns `text` for HTML, in elements and quoted attributes, with harmful characters escaped.
@@ -360,19 +320,6 @@ pub(crate) fn datetime_numbers(text: &str) -> Option<[u32; 8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shortened_word_means_the_one_that_it_begins() {
-        let environments = ["checkout/production", "checkout/test", "shop/production"];
-        for (text, expected) in [
-            ("checkout/prod", Some("checkout/production")),
-            ("checkout/tets", Some("checkout/test")),
-            ("shop/staging", None),
-            ("ch", None),
-        ] {
-            assert_eq!(closest(text, environments), expected, "{text}");
-        }
-    }
 
     #[test]
     fn the_additions_of_libraries_to_an_error_are_left_out() {

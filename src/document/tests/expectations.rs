@@ -96,8 +96,12 @@ fn a_value_that_its_field_does_not_take_is_an_error() {
 
 #[test]
 fn a_suggestion_names_the_variation() {
-    let read = read_expectations("- { name: a, serves: ofg }\n");
+    let read = read_expectations("- { name: a, serves: offf }\n");
     assert_eq!(read.diagnostics[0].help.as_deref(), Some("did you mean `off`?"));
+    for other in ["purple", "no", "non", "ofn"] {
+        let read = read_expectations(&format!("- {{ name: a, serves: \"{other}\" }}\n"));
+        assert_eq!(read.diagnostics[0].help.as_deref(), Some("it has `off` and `on`"), "{other}");
+    }
     let read = read_expectations("- { name: a, serves: purple }\n");
     assert_eq!(read.diagnostics[0].help.as_deref(), Some("it has `off` and `on`"));
 }

@@ -553,3 +553,44 @@ fn what_is_meant_as_it_is_written_has_no_finding() {
         assert_eq!(found.count(), 0, "{to}: {:?}", document.diagnostics);
     }
 }
+
+/// Who follows a suggestion must not say the opposite, or name another number.
+#[test]
+fn a_suggestion_has_the_negation_and_the_digits_of_what_is_written() {
+    let help = |from: &str, to: &str| {
+        assert_eq!(DOCUMENT.matches(from).count(), 1, "{from}");
+        let found = featureprobe(&DOCUMENT.replace(from, to)).diagnostics;
+        found.iter().filter_map(|one| one.help.clone()).collect::<Vec<_>>().join("; ")
+    };
+    let named = |names: [&str; 2], word: &str| {
+        let document = DOCUMENT.replace("\"off\"", &format!("\"{}\"", names[0]));
+        let document = document.replace("\"on\"", &format!("\"{}\"", names[1]));
+        let last = format!("defaultServe: {{ variation: \"{}\" }}", names[0]);
+        let found =
+            featureprobe(&document.replace(&last, &format!("defaultServe: {{ variation: \"{word}\" }}")));
+        found.diagnostics.iter().filter_map(|one| one.help.clone()).collect::<Vec<_>>().join("; ")
+    };
+    for (names, word) in [
+        (["off", "on"], "no"),
+        (["off", "on"], "non"),
+        (["off", "active"], "inactive"),
+        (["inactive", "x"], "active"),
+        (["limited", "x"], "unlimited"),
+        (["visible", "x"], "invisible"),
+        (["control", "x"], "uncontrol"),
+        (["minimum", "x"], "maximum"),
+        (["increase", "x"], "decrease"),
+        (["v1", "v2"], "v3"),
+        (["10%", "20%"], "30%"),
+        (["checkout-v1", "x"], "checkout-v2"),
+        (["a", "b"], "c"),
+    ] {
+        let help = named(names, word);
+        assert!(!help.contains("did you mean") && help.contains("begin with"), "{word}: {help}");
+    }
+    assert_eq!(named(["inactive", "active"], "inactve"), "did you mean `inactive`?");
+    for word in ["is non of", "is noone of", "is un one of"] {
+        let help = help("predicate: is one of", &format!("predicate: {word}"));
+        assert!(!help.contains("did you mean `is one of`"), "{word}: {help}");
+    }
+}

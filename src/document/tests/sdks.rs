@@ -127,7 +127,7 @@ fn cases() -> Vec<Case> {
         Case {
             text: text("does not match regex", r"^\w+$"),
             agreed: "rust python",
-            says: &["Go, Java and Node: not matched", r"here `\w`"],
+            says: &["Go, Java and Node: those of ASCII", r"here `\w`"],
             position: (10, 85),
             fixed: text("does not match regex", "^[A-Za-z0-9_]+$"),
         },
@@ -146,6 +146,42 @@ fn a_disagreement_says_which_sdk_does_what_and_its_help_solves_it() {
         assert!(finding.help.as_ref().is_some_and(|help| help.ends_with("use with `sdks`")), "{finding:?}");
         assert!(findings(&fixed, "rust go java node python").is_empty(), "{fixed}");
         assert!(findings(&text, agreed).is_empty(), "{agreed} agree about {}", finding.message);
+    }
+}
+
+/// The help replaces a class by one that means the same, and only where there is one.
+#[test]
+fn a_class_is_replaced_by_the_one_that_means_the_same() {
+    let all = "rust go java node python";
+    let pattern = |pattern: &str| {
+        condition(&format!(
+            "{{ type: string, subject: mail, predicate: matches regex, objects: ['{pattern}'] }}"
+        ))
+    };
+    for (own, part, replacement) in [
+        (r"^\d+$", r"\d", "[0-9]"),
+        (r"^\D+$", r"\D", "[^0-9]"),
+        (r"^\w+$", r"\w", "[A-Za-z0-9_]"),
+        (r"^\W+$", r"\W", "[^A-Za-z0-9_]"),
+        (r"^a\sb$", r"\s", r"[ \t\r\n]"),
+        (r"^\S$", r"\S", r"[^ \t\r\n]"),
+    ] {
+        let [found] = &findings(&pattern(own), all)[..] else { panic!("{own}") };
+        assert!(found.message.ends_with(&format!("here `{part}`")), "{own}: {}", found.message);
+        let help = found.help.as_deref().unwrap();
+        assert!(help.starts_with(&format!("write `{replacement}` instead")), "{own}: {help}");
+        assert!(findings(&pattern(&own.replace(part, replacement)), all).is_empty(), "{own}");
+    }
+    for own in [r"^\p{L}+$", r"^\P{L}+$", r"a\b", r"a\B", "(?s)a.b", "(?m)^a$"] {
+        let [found] = &findings(&pattern(own), all)[..] else { panic!("{own}") };
+        let help = found.help.as_deref().unwrap();
+        assert!(!help.starts_with("write `"), "{own}: {help}");
+    }
+    for (own, inside) in [(r"[\d-]", "0-9-"), (r"[a\w]", "aA-Za-z0-9_")] {
+        let [found] = &findings(&pattern(own), all)[..] else { panic!("{own}") };
+        let help = found.help.as_deref().unwrap();
+        assert!(help.contains("in brackets"), "{own}: {help}");
+        assert!(findings(&pattern(&format!("[{inside}]")), all).is_empty(), "{own}");
     }
 }
 
