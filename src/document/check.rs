@@ -130,6 +130,9 @@ pub(super) const ROLLOUT: &str =
 pub(super) const NOW: &str =
     "to compare the current time, name an attribute that users do not have, such as `subject: now`";
 
+/// The help on a rule without conditions in which another key may stand for them.
+pub(super) const CONDITIONS: &str = "write what the rule compares, such as `conditions: [{ type: string, subject: country, predicate: is one of, objects: [\"AT\"] }]`";
+
 pub(super) const SERVE_FORMS: &str = "write `{ select: 0 }` or `{ variation: \"name\" }`";
 
 /// What callers see of content that FeatureProbe accepts and then does not deliver
@@ -172,6 +175,12 @@ pub(super) fn remedy(check: &Check) -> Option<&'static str> {
 pub(super) fn condition_example(kind: Option<&str>, name: &str) -> &'static str {
     match (kind, name) {
         (Some("datetime"), "subject") => NOW,
+        (Some("semver"), "subject") => "name the attribute to compare, such as `subject: version`",
+        (Some("string"), "subject") => "name the attribute to compare, such as `subject: country`",
+        // Each type has its own comparisons and objects.
+        (None, "subject") => "name the attribute to compare",
+        (None, "predicate") => "add the comparison; each type has its own",
+        (None, "objects") => "list the values to compare with",
         (Some("datetime"), "predicate") => "add the comparison, such as `predicate: after`",
         (Some("segment"), "predicate") => "add the comparison, such as `predicate: is in`",
         (Some("string"), "predicate") => "add the comparison, such as `predicate: is one of`",

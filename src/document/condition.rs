@@ -185,9 +185,13 @@ impl ConditionChecker<'_> {
             }
             return;
         }
+        let kind = condition.kind.as_deref().unwrap_or_default();
+        // A type without `between` has another finding, whose help does not need these fields.
+        if ConditionType::find(kind).is_some_and(|kind| kind.sides().is_empty()) {
+            return;
+        }
         let missing: Vec<&str> =
             fields.into_iter().filter(|(_, is_present)| !is_present).map(|(name, _)| name).collect();
-        let kind = condition.kind.as_deref().unwrap_or_default();
         if !missing.is_empty() {
             let help = match kind {
                 "datetime" => {
@@ -282,7 +286,7 @@ pub(super) fn operand(
         ("semver", true) if !has_short_numbers(object) => (
             &check::BAD_SEMVER,
             "has a number of more than 64 bits",
-            "write smaller numbers: the service accepts this, but SDKs skip it",
+            "write smaller numbers: the service accepts this, but SDKs skip it, and Node fails the condition",
         ),
         ("datetime", true) => return time(object),
         _ => return None,

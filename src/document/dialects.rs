@@ -284,6 +284,12 @@ const OPPOSITES: &[(&str, &str)] = &[
     ("is in", "is not in"),
 ];
 
+/// Returns the predicate that says the opposite of this one; none if no predicate does.
+pub(super) fn opposite(predicate: &str) -> Option<&'static str> {
+    let mut pairs = OPPOSITES.iter().flat_map(|(one, other)| [(*one, *other), (*other, *one)]);
+    pairs.find(|(one, _)| *one == predicate).map(|(_, other)| other)
+}
+
 /// What denies a word that follows it, without blanks and signs that separate. A single sign stands before a
 /// word only.
 const DENYING: &[&str] = &[

@@ -50,7 +50,7 @@ pub(crate) fn expectations(path: &str, content: &Blob, variations: Option<&[Vari
     let mut list = Vec::new();
     match &loaded.root {
         Some(root) if !is_empty(root) && !is_list_of_none(root) => {
-            list = ShapeReader { findings: &mut findings }.expectations(root, variations);
+            list = ShapeReader::new(&mut findings).expectations(root, variations);
         }
         _ if findings.is_empty() => findings.push(
             Finding::new(&check::EMPTY_DOCUMENT, Spot::WholeFile, "this file contains no expectation")

@@ -406,7 +406,9 @@ impl ServeChecker<'_> {
             }
             (SplitError::Share(index), Some(RawSplit::ByName(shares))) => {
                 let message = format!("`{}` is not a percentage", shown(&shares[index].1.0));
-                let help = match meant::percentage(&shares[index].1.0) {
+                let all = shares.iter().map(|(_, share)| share.0.as_str());
+                let rounded = meant::rounded(all).and_then(|all| all.get(index).copied());
+                let help = match rounded.or_else(|| meant::percentage(&shares[index].1.0)) {
                     Some(share) => format!("write `{share}`"),
                     None => {
                         "write a number from 0 to 100 with at most two decimals, such as `12.5`".to_owned()
@@ -495,7 +497,9 @@ fn almost_value<'a, I: Iterator<Item = &'a str>>(
     others: impl Fn() -> I,
 ) -> Option<(&'static str, String)> {
     let fits = |kind, value: &str| variation_fits(kind, value).is_ok();
-    let is_boolean = |value: &str| ["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word));
+    // A block has a line break at its end.
+    let is_boolean =
+        |value: &str| ["true", "false"].iter().any(|word| value.trim_end().eq_ignore_ascii_case(word));
     if matches!(value, "true" | "false") || fits(ReturnType::Json, value) {
         return None;
     }
@@ -535,7 +539,7 @@ fn almost_value<'a, I: Iterator<Item = &'a str>>(
         decimal == reading.number || reading.other.as_ref() == Some(&decimal)
     });
     let is_number = |other: &str| fits(ReturnType::Number, other) || meant::almost_number(other).is_some();
-    let has_number = is_comma || others().any(|other| fits(ReturnType::Number, other));
+    let has_number = is_comma || others().any(|other| fits(ReturnType::Number, other.trim_end()));
     let help = match reading {
         Some(reading) => reading.help("value: "),
         None => "write a decimal number, such as `value: 1.5`".to_owned(),
@@ -615,7 +619,7 @@ fn one(prerequisite: &RawPrerequisite, at: &At<'_>, findings: &mut Vec<Finding>)
     }
     if let Some(Err(reason)) = value.as_deref().map(|value| variation_fits(return_type, value)) {
         let message = format!("this value {reason}");
-        let help = "write the value of a variation of the other toggle; with any other, callers always get the disabled serve";
+        let help = "write the value of a variation of the other toggle; with any other, nobody meets the prerequisite";
         let finding = at.key("value").finding(&check::PREREQUISITE_VALUE, Part::Value, message);
         add(findings, finding.help(help));
     }

@@ -282,6 +282,31 @@ pub(super) fn percentage(text: &str) -> Option<f64> {
     Some((share * 100.0).round() / 100.0)
 }
 
+/// Returns shares in percent with two decimals, which add up to 100; none if those that are written do not.
+pub(super) fn rounded<'a>(shares: impl IntoIterator<Item = &'a str>) -> Option<Vec<f64>> {
+    let shares: Vec<f64> = shares.into_iter().map(share).collect::<Option<_>>()?;
+    // Thirds that are written with two decimals lack a hundredth.
+    if (shares.iter().sum::<f64>() - 100.0).abs() > 0.015 {
+        return None;
+    }
+    let cut = |(at, share): (usize, &f64)| {
+        let share = share * 100.0;
+        let whole = (share + 1e-6).floor();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 10,000")]
+        (at, share - whole, whole as u32)
+    };
+    let mut all: Vec<(usize, f64, u32)> = shares.iter().enumerate().map(cut).collect();
+    let missing = WHOLE.checked_sub(all.iter().map(|(_, _, share)| share).sum())?;
+    // The largest parts that were cut get the rest.
+    all.sort_by(|(_, a, _), (_, b, _)| b.total_cmp(a));
+    for (_, _, share) in all.iter_mut().take(usize::try_from(missing).ok()?) {
+        *share += 1;
+    }
+    all.sort_by_key(|(at, ..)| *at);
+    let is_whole = all.iter().map(|(_, _, share)| share).sum::<u32>() == WHOLE;
+    is_whole.then(|| all.into_iter().map(|(_, _, share)| f64::from(share) / 100.0).collect())
+}
+
 /// Returns a share in any unit, however it is written.
 fn share(text: &str) -> Option<f64> {
     let text = text.trim().strip_suffix('%').unwrap_or(text).trim().replacen(',', ".", 1);
@@ -313,7 +338,9 @@ pub(super) fn hundredths<'a>(shares: impl IntoIterator<Item = &'a str>) -> Optio
 
 /// Returns the split that a node in the notation of another tool means, as a document has it: a list of names
 /// with shares, a mapping of them, a list of weights, or the ranges of SDKs.
-pub(super) fn split(node: &Node) -> Option<String> {
+///
+/// Where a name is none of `variations`, it can be the index of one.
+pub(super) fn split(node: &Node, variations: &[String]) -> Option<String> {
     const MOST_SHOWN: usize = 8;
     if let Some(weights) = weights(node) {
         return Some(format!("{weights:?}"));
@@ -323,7 +350,7 @@ pub(super) fn split(node: &Node) -> Option<String> {
     match &node.kind {
         // What other tools call a split, within a split.
         NodeKind::Mapping(entries) if entries.len() == 1 && scalar(&entries[0].1).is_none() => {
-            return split(&entries[0].1);
+            return split(&entries[0].1, variations);
         }
         NodeKind::Mapping(entries) => {
             for (key, value) in entries {
@@ -344,11 +371,19 @@ pub(super) fn split(node: &Node) -> Option<String> {
     if names.iter().all(Option::is_none) {
         return Some(format!("{weights:?}"));
     }
-    let names: Vec<&str> = names.into_iter().collect::<Option<_>>()?;
+    let names: Vec<&str> =
+        names.into_iter().map(|name| Some(of_index(name?, variations))).collect::<Option<_>>()?;
     let all = names.iter().zip(weights);
     let all: Vec<String> =
         all.map(|(name, weight)| format!("{}: {}", quoted(name), f64::from(weight) / 100.0)).collect();
     short(&format!("{{ {} }}", all.join(", ")))
+}
+
+/// Returns the name of the variation that a text is the index of, unless it is a name itself.
+fn of_index<'a>(name: &'a str, variations: &'a [String]) -> &'a str {
+    let is_name = variations.iter().any(|known| known == name);
+    let index = if is_name { None } else { name.parse::<usize>().ok() };
+    index.and_then(|index| variations.get(index)).map_or(name, String::as_str)
 }
 
 fn scalar(node: &Node) -> Option<&str> {
@@ -544,6 +579,21 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(repaired_json(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn rounded_shares_add_up_to_the_whole() {
+        for (shares, expected) in [
+            (&["12.345", "87.655"][..], Some(&[12.35, 87.65][..])),
+            (&["33.333", "33.333", "33.334"], Some(&[33.33, 33.33, 33.34])),
+            (&["33.333", "33.333", "33.333"], Some(&[33.34, 33.33, 33.33])),
+            (&["33.333", "66.67"], Some(&[33.33, 66.67])),
+            (&["50 %", "50"], Some(&[50.0, 50.0])),
+            (&["60.001", "60"], None),
+            (&["a", "100"], None),
+        ] {
+            assert_eq!(rounded(shares.iter().copied()).as_deref(), expected, "{shares:?}");
         }
     }
 

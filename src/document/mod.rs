@@ -5,6 +5,7 @@ mod condition;
 mod dialects;
 mod expectation;
 mod finding;
+mod foreign;
 pub(crate) mod layout;
 mod meaning;
 mod meant;

@@ -210,7 +210,7 @@ impl References {
             {
                 let at = |field| Place::Prerequisite(index, field);
                 let Some(target) = *target else {
-                    problems.extend(unknown(&prerequisite.key, at("key"), others)?);
+                    problems.extend(self.unknown(*node, &prerequisite.key, at("key"), others)?);
                     continue;
                 };
                 let key = self.key(target);
@@ -296,9 +296,7 @@ impl References {
                 let kind = kind.as_str();
                 let message =
                     format!("the values of `{key}` are those of a `{kind}` toggle, not of a `string`");
-                let help = format!(
-                    "write `type: {kind}`: SDKs compare types as well, so the prerequisite is never met"
-                );
+                let help = format!("write `type: {kind}` ({})", sdks::with_other_type(self.sdks));
                 let check = match kind {
                     "boolean" => &check::PREREQUISITE_OTHER_TYPE,
                     // A text may look like a number or like JSON.
@@ -381,21 +379,51 @@ impl References {
     }
 }
 
-fn unknown<E>(
-    key: &str,
-    place: Place,
-    others: &mut impl Others<Error = E>,
-) -> Result<Option<ReferenceProblem>, E> {
-    let Some(similar) = others.similar(key)? else {
-        return Ok(None);
-    };
-    let message = format!("no document of this environment is that of the toggle `{}`", shown(key));
-    let help = match similar {
-        Some(similar) => format!("did you mean `{similar}`?"),
-        None => "if the service does not have it either, SDKs serve everyone the disabled serve: add its document, or remove the prerequisite"
-            .to_owned(),
-    };
-    Ok(Some(ReferenceProblem::new(&check::UNKNOWN_PREREQUISITE, place, message, help)))
+impl References {
+    fn unknown<E>(
+        &self,
+        node: usize,
+        key: &str,
+        place: Place,
+        others: &mut impl Others<Error = E>,
+    ) -> Result<Option<ReferenceProblem>, E> {
+        let Some(similar) = others.similar(key)? else {
+            return Ok(None);
+        };
+        let message = format!("no document of this environment is that of the toggle `{}`", shown(key));
+        let help = match similar.filter(|similar| self.can_need(node, similar)) {
+            Some(similar) => format!("did you mean `{similar}`?"),
+            None => format!(
+                "add its document, or remove the prerequisite; if the service does not have it either, nobody meets it ({})",
+                sdks::without_toggle(self.sdks)
+            ),
+        };
+        Ok(Some(ReferenceProblem::new(&check::UNKNOWN_PREREQUISITE, place, message, help)))
+    }
+
+    /// Returns whether the toggle `key` can be one more prerequisite of a toggle: it is none yet, and does not
+    /// need the toggle itself.
+    fn can_need(&self, node: usize, key: &str) -> bool {
+        /// The most toggles that a search visits.
+        const MOST_VISITED: usize = 64;
+        if self.key(node) == key || self.prerequisites(node).iter().any(|one| one.key == key) {
+            return false;
+        }
+        let mut open: Vec<usize> = self.by_key.get(key).copied().into_iter().collect();
+        let mut seen = open.clone();
+        while let Some(next) = open.pop() {
+            for target in self.nodes[next].targets.iter().flatten().copied() {
+                if target == node || seen.len() >= MOST_VISITED {
+                    return false;
+                }
+                if !seen.contains(&target) {
+                    seen.push(target);
+                    open.push(target);
+                }
+            }
+        }
+        true
+    }
 }
 
 /// What only the whole repository knows.

@@ -139,7 +139,7 @@ impl<'a> Merger<'a> {
     fn serve(&self, node: &Node) -> Option<Serve> {
         let mut findings = Vec::new();
         let field = Field { name: "serve", key: node.span, node };
-        let raw = ShapeReader { findings: &mut findings }.serve(&field)?;
+        let raw = ShapeReader::new(&mut findings).serve(&field)?;
         self.names.resolve(&raw).ok()
     }
 

@@ -74,6 +74,12 @@ const NESTED: Fact = Fact {
     help: "let the toggle in between serve something else in its `disabledServe`",
 };
 
+const OTHER_TYPE: Fact = Fact {
+    about: "a prerequisite of another type",
+    groups: &[(&[RUST, JAVA, NODE, PYTHON], "never met"), (&[GO], "met if the value is the same")],
+    help: "write the type of the other toggle",
+};
+
 const NUMBER_NOTATION: Fact = Fact {
     about: "a number in another notation",
     groups: &[(&[GO, NODE], "equal"), (&[RUST, JAVA, PYTHON], "different")],
@@ -133,7 +139,7 @@ const JSON: Fact = Fact {
 };
 
 const LARGE_NUMBERS: Fact = Fact {
-    about: "whole numbers over 2147483647",
+    about: "whole numbers of more than 32 bits",
     groups: &[(&[JAVA], "the default value in the caller's code"), (&[RUST, GO, NODE, PYTHON], "the number")],
     help: "serve a smaller number, or a text",
 };
@@ -370,6 +376,16 @@ pub(super) fn check(targeting: &Targeting, sdks: Sdks) -> Vec<Finding> {
         checker.content(&targeting.content, targeting.disabled);
     }
     checker.findings
+}
+
+/// Returns what SDKs do if the toggle of a prerequisite does not exist.
+pub(super) fn without_toggle(sdks: Sdks) -> String {
+    UNMET.lists(sdks)
+}
+
+/// Returns what SDKs do with a prerequisite whose type is not that of its toggle.
+pub(super) fn with_other_type(sdks: Sdks) -> String {
+    OTHER_TYPE.lists(sdks)
 }
 
 /// Returns the message and the help on a toggle that needs `value` of the toggle `key`, which can serve that

@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 
 use super::check;
-use super::check::{Check, ROLLOUT, SERVE_FORMS, condition_example, example, quoted};
+use super::check::{CONDITIONS, Check, ROLLOUT, condition_example, example, quoted};
 use super::finding::{Finding, Spot, add, did_you_mean, shown};
+use super::foreign;
 use super::meant;
 use super::node::{Node, NodeKind, Span, Style, is_null};
 use super::resolve::{
@@ -18,7 +19,7 @@ pub(super) const DOCUMENT: &[&str] = &["disabled", "content"];
 
 /// Reads `root` as a document. Reports values that cannot be read and leaves them out.
 pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument {
-    let mut reader = ShapeReader { findings };
+    let mut reader = ShapeReader::new(findings);
     if !is_a_document(root) {
         add(reader.findings, not_a_document(root));
         return RawDocument::default();
@@ -71,6 +72,8 @@ pub(super) fn first_line_of(node: &Node) -> Span {
 /// Reads one document and collects findings.
 pub(super) struct ShapeReader<'a> {
     pub(super) findings: &'a mut Vec<Finding>,
+    /// The names of the variations, as far as they can be read.
+    variations: Vec<String>,
 }
 
 /// The known entries of one mapping, each key once.
@@ -78,6 +81,9 @@ pub(super) struct Fields<'n> {
     pub(super) owner: Span,
     what: &'static str,
     pub(super) entries: Vec<Field<'n>>,
+    has_unknown: bool,
+    /// The keys that an unknown one stands for, which are not missing as well.
+    meant: Vec<&'static str>,
 }
 
 /// One entry of a mapping.
@@ -96,6 +102,12 @@ impl Field<'_> {
             NodeKind::Scalar(..) | NodeKind::Refused if !self.node.span.is_empty() => self.node.span,
             _ => self.key,
         }
+    }
+}
+
+impl<'a> ShapeReader<'a> {
+    pub(super) fn new(findings: &'a mut Vec<Finding>) -> Self {
+        Self { findings, variations: Vec::new() }
     }
 }
 
@@ -139,6 +151,7 @@ impl ShapeReader<'_> {
             return None;
         };
         let mut entries: Vec<Field<'n>> = Vec::new();
+        let (mut has_unknown, mut meant) = (false, Vec::new());
         for (at, (key, value)) in all.iter().enumerate() {
             let NodeKind::Scalar(name, _) = &key.kind else {
                 let message = "a key must be a word, not a collection";
@@ -151,7 +164,10 @@ impl ShapeReader<'_> {
                     Some(cut) => {
                         self.add(Finding::at(&check::UNKNOWN_KEY, key.span, cut.message()).help(cut.help));
                     }
-                    None => self.unknown_key((name, key.span), value, what, known),
+                    None => {
+                        has_unknown = true;
+                        meant.extend_from_slice(self.unknown_key((name, key.span), value, what, known, all));
+                    }
                 }
                 continue;
             }
@@ -162,7 +178,7 @@ impl ShapeReader<'_> {
             }
             entries.push(Field { name, key: key.span, node: value });
         }
-        Some(Fields { owner, what, entries })
+        Some(Fields { owner, what, entries, has_unknown, meant })
     }
 
     pub(super) fn duplicate_key(&mut self, name: &str, span: Span, first: Span) {
@@ -171,8 +187,17 @@ impl ShapeReader<'_> {
         self.add(finding.related(Spot::Span(first), "first here"));
     }
 
-    fn unknown_key(&mut self, (name, span): (&str, Span), value: &Node, what: &str, known: &[&'static str]) {
-        let split = if what == "a serve" { meant::split(value) } else { None };
+    /// Reports an unknown key of `all`. Returns the keys that it stands for.
+    fn unknown_key(
+        &mut self,
+        (name, span): (&str, Span),
+        value: &Node,
+        what: &str,
+        known: &[&'static str],
+        all: &[(Node, Node)],
+    ) -> &'static [&'static str] {
+        let split = if what == "a serve" { meant::split(value, &self.variations) } else { None };
+        let mut stands_for: &[&str] = &[];
         let finding = if name == "<<" {
             // What a reviewer reads must be what is applied (src/document/README.md, "Text").
             Finding::at(&check::MERGE_KEY, span, "a merge key (`<<`) is not allowed")
@@ -184,6 +209,10 @@ impl ShapeReader<'_> {
                 "a document has no `comment`: the message of the commit that changes it is the comment";
             Finding::at(&check::COMMENT_KEY, span, message)
                 .help("remove it, and write the reason into the commit message")
+        } else if let Some(foreign) = foreign::key(what, name, value, all, &self.variations) {
+            stands_for = foreign.stands_for;
+            let message = format!("{what} has no `{}`", shown(name));
+            Finding::at(&check::UNKNOWN_KEY, span, message).help(foreign.help)
         } else if what == "a serve" && (ROLLOUTS.contains(&name) || split.is_some()) {
             let message = format!("a serve has no `{}`", shown(name));
             Finding::at(&check::UNKNOWN_KEY, span, message).help(rollout(split))
@@ -197,20 +226,21 @@ impl ShapeReader<'_> {
             Finding::at(&check::UNKNOWN_KEY, span, format!("{what} has no `{}`", shown(name))).help(help)
         };
         self.add(finding);
+        stands_for
     }
 
     pub(super) fn required<'n>(&mut self, fields: &Fields<'n>, name: &'static str) -> Option<Field<'n>> {
         self.required_as(fields, name, example(name))
     }
 
-    fn required_as<'n>(
-        &mut self,
-        fields: &Fields<'n>,
-        name: &'static str,
-        help: &'static str,
-    ) -> Option<Field<'n>> {
+    fn required_as<'n>(&mut self, fields: &Fields<'n>, name: &'static str, help: &str) -> Option<Field<'n>> {
         let found = fields.optional(name);
-        if found.is_none() {
+        if found.is_none() && !fields.meant.contains(&name) {
+            // The unknown key may stand for them, and without them, the rule matches everyone.
+            let help = match name {
+                "conditions" if fields.has_unknown => CONDITIONS,
+                _ => help,
+            };
             let (check, message) = match (fields.what, name) {
                 ("a rule", "serve") => (&check::RULE_WITHOUT_SERVE, "this rule has no serve".to_owned()),
                 (what, name) => (&check::MISSING_FIELD, format!("{what} needs `{name}`")),
@@ -243,6 +273,14 @@ impl ShapeReader<'_> {
                 && let Some(list) = objects_in(text)
             {
                 problem.help = Some(format!("write `{}: [{list}]`", field.name));
+                self.problem(field, Some(problem));
+                return None;
+            }
+            if field.name == "variations"
+                && let Some(help) = foreign::variations(field.node)
+                && let Some(mut problem) = wrong_type(field.name, &field.node.kind, "a list", None)
+            {
+                problem.help = Some(help);
                 self.problem(field, Some(problem));
                 return None;
             }
@@ -306,6 +344,7 @@ pub(super) fn is_known_key(name: &str) -> bool {
 
 impl ShapeReader<'_> {
     pub(super) fn content(&mut self, field: &Field<'_>) -> Option<RawContent> {
+        self.variations = foreign::names_of_variations(field.node);
         let Some(fields) = self.fields(field.node, field.key, "`content`", CONTENT) else {
             self.wrong_type(field, "a mapping", None);
             return None;
@@ -332,17 +371,21 @@ impl ShapeReader<'_> {
 
     fn condition(&mut self, field: &Field<'_>) -> Option<RawCondition> {
         let fields = self.item(field, "a condition", CONDITION)?;
-        let kind = self.required_text(&fields, "type");
-        let subject = match kind.as_deref() {
+        let kind = self.condition_type(&fields);
+        let (kind, meant) = match kind {
+            Ok(kind) => (kind.clone(), kind),
+            Err(meant) => (None, meant.map(str::to_owned)),
+        };
+        let subject = match meant.as_deref() {
             // Whether it needs one depends on the kind of service. The default is not a second report.
             Some("segment") => fields.optional("subject").map(|field| self.text(&field).unwrap_or_default()),
             _ => {
-                self.condition_field(&fields, kind.as_deref(), "subject").and_then(|field| self.text(&field))
+                self.condition_field(&fields, meant.as_deref(), "subject").and_then(|field| self.text(&field))
             }
         };
-        let predicate = self.condition_field(&fields, kind.as_deref(), "predicate");
+        let predicate = self.condition_field(&fields, meant.as_deref(), "predicate");
         let predicate = predicate.and_then(|field| self.text(&field));
-        let objects = self.condition_field(&fields, kind.as_deref(), "objects");
+        let objects = self.condition_field(&fields, meant.as_deref(), "objects");
         let objects = objects.and_then(|field| self.items(&field, Self::object));
         Some(RawCondition {
             kind,
@@ -352,6 +395,20 @@ impl ShapeReader<'_> {
             left_predicate: self.optional_text(&fields, "leftPredicate"),
             right_predicate: self.optional_text(&fields, "rightPredicate"),
             right_objects: fields.optional("rightObjects").and_then(|field| self.items(&field, Self::object)),
+        })
+    }
+
+    /// Returns the type of a condition; without one, the only type that it can have.
+    fn condition_type(&mut self, fields: &Fields<'_>) -> Result<Option<String>, Option<&'static str>> {
+        if let Some(field) = fields.optional("type") {
+            return Ok(self.text(&field));
+        }
+        let node = |name| fields.optional(name).map(|field| field.node);
+        let types = foreign::types(node("predicate"), node("objects"));
+        self.required_as(fields, "type", &foreign::missing_type(&types));
+        Err(match types.as_slice() {
+            [kind] => Some(*kind),
+            _ => None,
         })
     }
 
@@ -406,7 +463,10 @@ impl ShapeReader<'_> {
         });
         let Some((key, ranges)) = found else { return false };
         let message = "`distribution` is the form of a split for SDKs, and a document has weights";
-        self.add(Finding::at(&check::UNKNOWN_KEY, key.span, message).help(rollout(meant::split(ranges))));
+        self.add(
+            Finding::at(&check::UNKNOWN_KEY, key.span, message)
+                .help(rollout(meant::split(ranges, &self.variations))),
+        );
         true
     }
 
@@ -415,7 +475,9 @@ impl ShapeReader<'_> {
             return None;
         }
         let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
-            self.wrong_type(field, "a mapping", Some(SERVE_FORMS));
+            let problem = wrong_type(field.name, &field.node.kind, "a mapping", None);
+            let help = foreign::not_a_serve(field.name, field.node, &self.variations);
+            self.problem(field, problem.map(|problem| Problem { help: Some(help), ..problem }));
             return None;
         };
         let serve = RawServe {
@@ -440,7 +502,7 @@ impl ShapeReader<'_> {
         };
         match &field.node.kind {
             NodeKind::Mapping(_) if self.is_distribution(field.node) => None,
-            _ if !is_plain && let Some(split) = meant::split(field.node) => {
+            _ if !is_plain && let Some(split) = meant::split(field.node, &self.variations) => {
                 let message = "`split` has percentages by name, or a list of weights";
                 let finding = Finding::at(&check::WRONG_TYPE, field.key, message);
                 self.add(finding.help(rollout(Some(split))));
@@ -508,10 +570,12 @@ impl ShapeReader<'_> {
 
     fn prerequisite(&mut self, field: &Field<'_>) -> Option<RawPrerequisite> {
         let fields = self.item(field, "a prerequisite", PREREQUISITE)?;
+        let value = fields.optional("value").map(|field| field.node);
+        let kind = self.required_as(&fields, "type", &foreign::missing_return_type(value));
         Some(RawPrerequisite {
             key: self.required_text(&fields, "key"),
             value: self.required_text(&fields, "value"),
-            kind: self.required_text(&fields, "type"),
+            kind: kind.and_then(|field| self.text(&field)),
         })
     }
 

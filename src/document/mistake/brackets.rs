@@ -20,12 +20,17 @@ struct Flow<'a> {
     /// The open brackets with their places, and whether the entry has a colon.
     open: Vec<(char, usize, usize, bool)>,
     last: Token,
+    /// The line, the beginning and the end of the last value without quotes.
+    plain: (usize, usize, usize),
+    /// The line and the bytes of the first text that a comment cuts, with the closing brackets that it hides.
+    cut: Option<(usize, usize, usize)>,
 }
 
 /// Returns the line after a value in brackets, which begins at the value of the line `at`.
 pub(super) fn flow(lines: &[Line<'_>], at: usize) -> Scanned<usize> {
     let byte = lines[at].value;
-    let mut flow = Flow { lines, line: at, byte, open: Vec::new(), last: Token::Open };
+    let mut flow =
+        Flow { lines, line: at, byte, open: Vec::new(), last: Token::Open, plain: (0, 0, 0), cut: None };
     let start = lines[at].indent;
     while flow.line < lines.len() {
         let line = &lines[flow.line];
@@ -43,6 +48,12 @@ pub(super) fn flow(lines: &[Line<'_>], at: usize) -> Scanned<usize> {
         }
         flow.line += 1;
         flow.byte = lines.get(flow.line).map_or(0, |line| line.indent);
+    }
+    if let Some((line, from, to)) = flow.cut {
+        let message = "a `#` after a blank begins a comment, which hides the rest of this line";
+        let text = escaped(&lines[line].text[from..to]).to_string().replace('"', "\\\"");
+        let help = format!("put the whole text in quotes: `\"{text}\"`");
+        return found(line, from, to, message, help);
     }
     let (bracket, line, from, _) = flow.open[flow.open.len() - 1];
     let close = closer(bracket);
@@ -102,6 +113,16 @@ impl Flow<'_> {
             ' ' | '\t' => Ok(()),
             '#' if from == 0 || text[..from].ends_with([' ', '\t', '[', '{', ',']) => {
                 self.hidden(from)?;
+                let (at, begin, end) = self.plain;
+                let behind = text[from..].find([',', ']', '}']).filter(|_| text[from..].contains([']', '}']));
+                if at == line
+                    && self.last == Token::Value
+                    && text[end..from].trim().is_empty()
+                    && let Some(behind) = behind
+                {
+                    let to = begin + text[begin..from + behind].trim_end().len();
+                    self.cut.get_or_insert((line, begin, to));
+                }
                 self.byte = text.len();
                 Ok(())
             }
@@ -224,6 +245,7 @@ impl Flow<'_> {
         let end = rest.find([',', '[', ']', '{', '}']).unwrap_or(rest.len());
         let end = rest[..end].find(": ").unwrap_or(end).min(rest.find(" #").unwrap_or(end));
         self.byte = from + end.max(1);
+        self.plain = (self.line, from, self.byte);
         self.last = Token::Value;
         Ok(())
     }

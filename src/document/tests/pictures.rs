@@ -114,7 +114,7 @@ error[wrong-type]: `serve` is a mapping, not the text ` \u{202e}`
 11 |       serve: ' \u{202e}' # \u{200b}
    |              ^^^^^^^^^^^
    |
-   = help: write `{ select: 0 }` or `{ variation: "name" }`
+   = help: write `serve: { variation: "name" }`; the variations begin with `off` and `on`
 "#
     );
 }

@@ -353,3 +353,48 @@ proptest! {
         }
     }
 }
+
+/// A repository in which every unknown key is similar to this one.
+struct Similar(&'static str);
+
+impl Others for Similar {
+    type Error = Infallible;
+
+    fn similar(&mut self, _: &str) -> Result<Option<Option<String>>, Infallible> {
+        Ok(Some(Some(self.0.to_owned())))
+    }
+
+    fn types(&mut self, _: &str) -> Result<Vec<ReturnType>, Infallible> {
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn a_suggested_prerequisite_is_another_toggle_that_makes_no_circle() {
+    type Edges = &'static [(&'static str, &'static [&'static str])];
+    let cases: [(Edges, &str, &'static str, bool); 5] = [
+        (&[("checkout", &["chekout"])], "checkout", "checkout", false),
+        (&[("accounts", &["banner"]), ("banner", &["acounts"])], "banner", "accounts", false),
+        (&[("a", &["b"]), ("b", &["c"]), ("c", &["aa"])], "c", "a", false),
+        (&[("accounts", &[]), ("checkout", &["accounts", "acounts"])], "checkout", "accounts", false),
+        (&[("accounts", &[]), ("checkout", &["acounts"])], "checkout", "accounts", true),
+    ];
+    for (edges, from, similar, is_suggested) in cases {
+        let all = graph(edges);
+        let mut graph = References::new("node".parse().unwrap());
+        let nodes: Vec<usize> = all.keys().map(|key| graph.node(key).0).collect();
+        for ((_, targeting), node) in all.iter().zip(&nodes) {
+            let keys = graph.fill(*node, &Payload::new(targeting));
+            let targets = keys.iter().map(|key| all.contains_key(key).then(|| graph.node(key).0)).collect();
+            graph.connect(*node, targets);
+        }
+        let node = graph.node(from).0;
+        let found = graph.problems(&[node], &mut Similar(similar)).unwrap_or_else(|never| match never {});
+        let unknown = found[0].iter().find(|one| one.label() == "warning unknown-prerequisite").unwrap();
+        let help = unknown.help();
+        assert_eq!(help == format!("did you mean `{similar}`?"), is_suggested, "{edges:?}: {help}");
+        // What happens is that of the SDKs of the team.
+        let is_of_team = help.contains("Node: `defaultServe` is served") && !help.contains("disabledServe");
+        assert!(is_suggested || is_of_team, "{help}");
+    }
+}

@@ -1,0 +1,283 @@
+//! What other tools call the keys of a document, and what to write instead: Unleash, LaunchDarkly, GO Feature
+//! Flag, Flipt and flagd.
+//!
+//! A key of another tool stands for one of a document, which is then not missing as well: who followed both
+//! helps would get, for example, a rule without its conditions.
+
+use super::check::{ROLLOUT, SERVE_FORMS, quoted as in_backticks};
+use super::dialects;
+use super::finding::shown;
+use super::meant;
+use super::node::{Node, NodeKind, Style, is_null, quoted};
+use super::shape::CONTENT;
+use crate::model::{CONDITION_TYPES, ReturnType, is_accepted_time, is_semver, listed};
+
+/// What an unknown key means.
+pub(super) struct ForeignKey {
+    pub(super) help: String,
+    /// The keys in whose place it stands.
+    pub(super) stands_for: &'static [&'static str],
+}
+
+/// Keys of other tools, in lower case and without `_` and `-`, by what has them.
+const NAMES: &[(&str, &str, &[&str])] = &[
+    ("`content`", "rules", &["targeting", "targetingrules", "strategies"]),
+    ("`content`", "variations", &["variants"]),
+    ("`content`", "prerequisites", &["dependencies"]),
+    ("a rule", "conditions", &["clauses", "constraints", "condition", "criteria"]),
+    ("a condition", "subject", &["contextname", "attribute", "property", "trait", "field"]),
+    ("a condition", "predicate", &["operator", "op", "comparator", "comparison"]),
+    ("a condition", "objects", &["values", "value"]),
+    ("a serve", "variation", &["variant"]),
+];
+
+/// The same of keys with a serve.
+const SERVES: &[(&str, &str, &[&str])] = &[
+    (
+        "`content`",
+        "defaultServe",
+        &["fallthrough", "defaultvariant", "defaultvariation", "defaultrule", "default"],
+    ),
+    ("`content`", "disabledServe", &["offvariation", "offvariant", "disabledvariation", "disabledvariant"]),
+    (
+        "a rule",
+        "serve",
+        &[
+            "variation",
+            "variant",
+            "percentage",
+            "percentagerollout",
+            "rollout",
+            "distribution",
+            "distributions",
+            "split",
+            "weights",
+        ],
+    ),
+];
+
+/// Returns what the key `name` of `what` means, beside the other entries of its mapping.
+pub(super) fn key(
+    what: &str,
+    name: &str,
+    value: &Node,
+    beside: &[(Node, Node)],
+    variations: &[String],
+) -> Option<ForeignKey> {
+    let plain: String =
+        name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect();
+    let of = |table: &'static [(&str, &'static str, &[&str])]| {
+        let mut rows = table.iter().filter(|(whose, ..)| *whose == what);
+        rows.find(|(_, _, names)| names.contains(&plain.as_str())).map(|(_, own, _)| own)
+    };
+    match (what, plain.as_str()) {
+        ("a document", "enabled" | "isenabled" | "on" | "active" | "state") => {
+            let disabled = match scalar(value)?.to_lowercase().as_str() {
+                "true" | "yes" | "on" | "enabled" | "active" => false,
+                "false" | "no" | "off" | "disabled" | "inactive" => true,
+                _ => return None,
+            };
+            let help = format!("write `disabled: {disabled}` instead");
+            return Some(ForeignKey { help, stands_for: &["disabled"] });
+        }
+        ("a document", _) if CONTENT.contains(&name) => {
+            let help = "indent it below `content`".to_owned();
+            return Some(ForeignKey { help, stands_for: &[] });
+        }
+        ("a condition", "inverted" | "invert" | "negate" | "negated" | "not") => {
+            return Some(ForeignKey { help: negation(value, beside), stands_for: &[] });
+        }
+        ("a condition", "segment" | "segments") => return segment(value),
+        ("a serve", "variations") => {
+            let name = scalar(value).filter(|name| variations.iter().any(|known| known == name))?;
+            let help = format!("write `variation: {}` instead", quoted(&shown(name)));
+            return Some(ForeignKey { help, stands_for: &[] });
+        }
+        _ => {}
+    }
+    if let Some(own) = of(SERVES) {
+        let help = match serve(value, variations) {
+            Some(serve) => format!("write `{own}: {serve}` instead{}", needs(&serve)),
+            None if *own == "serve" && !plain.starts_with("varia") => {
+                format!("a rule has this in its `serve`: {ROLLOUT}")
+            }
+            None => format!("write `{own}` instead, with the variation to serve"),
+        };
+        return Some(ForeignKey { help, stands_for: std::slice::from_ref(own) });
+    }
+    let own = of(NAMES)?;
+    let help = match (*own, &value.kind) {
+        ("objects", NodeKind::Scalar(text, _)) if !is_null(text) => {
+            format!("write `objects: [{}]` instead", quoted(&shown(text)))
+        }
+        _ => format!("write `{own}` instead of `{}`", shown(name)),
+    };
+    Some(ForeignKey { help, stands_for: std::slice::from_ref(own) })
+}
+
+fn needs(serve: &str) -> &'static str {
+    if serve.contains("split:") { ", which needs `service_kind: featureprobe`" } else { "" }
+}
+
+fn scalar(node: &Node) -> Option<&str> {
+    match &node.kind {
+        NodeKind::Scalar(text, _) => Some(text),
+        _ => None,
+    }
+}
+
+fn field<'n>(entries: &'n [(Node, Node)], name: &str) -> Option<&'n Node> {
+    entries.iter().find(|(key, _)| scalar(key) == Some(name)).map(|(_, value)| value)
+}
+
+/// Returns the help on a field that reverses its condition.
+fn negation(value: &Node, beside: &[(Node, Node)]) -> String {
+    let is_negated = match scalar(value) {
+        Some("true") => true,
+        Some("false") => false,
+        _ => return "a condition is negated by its predicate, such as `is not any of`".to_owned(),
+    };
+    if !is_negated {
+        return "remove it: a condition is negated by its predicate only".to_owned();
+    }
+    let names = ["predicate", "operator", "op"];
+    let predicate = names.into_iter().find_map(|name| field(beside, name)).and_then(scalar);
+    match predicate.and_then(dialects::opposite) {
+        Some(opposite) => format!(
+            "write `predicate: {}` instead of both: this field reverses the condition elsewhere, and the predicate does \
+             here",
+            if opposite.starts_with('!') || opposite == "=" { quoted(opposite) } else { opposite.to_owned() }
+        ),
+        None => "do not just remove it: it reverses the condition, and here, the predicate has to say so, such as `is not \
+                 any of`"
+            .to_owned(),
+    }
+}
+
+fn segment(value: &Node) -> Option<ForeignKey> {
+    let items: Vec<String> = match &value.kind {
+        NodeKind::Scalar(text, _) if !is_null(text) => vec![text.clone()],
+        NodeKind::Sequence(items) => {
+            items.iter().map(|item| scalar(item).map(str::to_owned)).collect::<Option<_>>()?
+        }
+        _ => return None,
+    };
+    let help =
+        format!("write `type: segment, predicate: is in, objects: [{}]` instead", meant::list(&items)?);
+    Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] })
+}
+
+/// Returns the serve that a value of another tool means, as a document has it; none if it names no variation.
+pub(super) fn serve(value: &Node, variations: &[String]) -> Option<String> {
+    match &value.kind {
+        NodeKind::Scalar(text, _) if variations.contains(text) => {
+            Some(format!("{{ variation: {} }}", quoted(&shown(text))))
+        }
+        NodeKind::Scalar(text, Style::Plain) => {
+            let index = text.parse::<usize>().ok().filter(|index| *index < variations.len())?;
+            Some(format!("{{ select: {index} }}"))
+        }
+        NodeKind::Mapping(entries) if entries.len() == 1 => {
+            let (key, inner) = &entries[0];
+            match scalar(key)? {
+                "variation" | "variant" | "select" | "name" | "serve" => serve(inner, variations),
+                _ => Some(format!("{{ split: {} }}", meant::split(value, variations)?)),
+            }
+        }
+        NodeKind::Mapping(_) | NodeKind::Sequence(_) => {
+            Some(format!("{{ split: {} }}", meant::split(value, variations)?))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the help on a value that is no serve.
+pub(super) fn not_a_serve(own: &str, value: &Node, variations: &[String]) -> String {
+    const MOST_NAMED: usize = 8;
+    if let Some(serve) = serve(value, variations) {
+        return format!("write `{own}: {serve}`{}", needs(&serve));
+    }
+    let is_empty = scalar(value).is_none_or(is_null);
+    if is_empty || variations.is_empty() {
+        return SERVE_FORMS.to_owned();
+    }
+    let names: Vec<String> =
+        variations.iter().take(MOST_NAMED).map(|name| format!("`{}`", shown(name))).collect();
+    format!("write `{own}: {{ variation: \"name\" }}`; the variations begin with {}", listed(&names))
+}
+
+/// Returns the help on variations that are a mapping of names.
+pub(super) fn variations(value: &Node) -> Option<String> {
+    const MOST_SHOWN: usize = 4;
+    let NodeKind::Mapping(entries) = &value.kind else { return None };
+    let one = |(key, value): &(Node, Node)| {
+        Some(format!("{{ name: {}, value: {} }}", quoted(scalar(key)?), quoted(scalar(value)?)))
+    };
+    let all: Vec<String> = entries.iter().take(MOST_SHOWN).map(one).collect::<Option<_>>()?;
+    let is_short =
+        entries.len() <= MOST_SHOWN && all.iter().map(String::len).sum::<usize>() <= meant::LONGEST;
+    is_short.then(|| format!("write a list: `variations: [{}]`", all.join(", ")))
+}
+
+/// Returns the names of the variations of a `content`.
+pub(super) fn names_of_variations(content: &Node) -> Vec<String> {
+    let NodeKind::Mapping(entries) = &content.kind else { return Vec::new() };
+    let Some(NodeKind::Sequence(items)) = field(entries, "variations").map(|list| &list.kind) else {
+        return Vec::new();
+    };
+    let name = |item: &Node| match &item.kind {
+        NodeKind::Mapping(entries) => field(entries, "name").and_then(scalar).unwrap_or_default().to_owned(),
+        _ => String::new(),
+    };
+    items.iter().map(name).collect()
+}
+
+/// Returns the types that a condition can have: those with its predicate, and with its objects if several have
+/// it.
+pub(super) fn types(predicate: Option<&Node>, objects: Option<&Node>) -> Vec<&'static str> {
+    let Some(predicate) = predicate.and_then(scalar) else { return Vec::new() };
+    let named = dialects::other_types("", predicate);
+    let exact: Vec<&str> = named.iter().filter(|(_, own)| *own == predicate).map(|(kind, _)| *kind).collect();
+    let types = match exact.is_empty() {
+        true => named.into_iter().map(|(kind, _)| kind).collect(),
+        false => exact,
+    };
+    let objects: Vec<&str> = match objects.map(|objects| &objects.kind) {
+        Some(NodeKind::Sequence(items)) => items.iter().filter_map(scalar).collect(),
+        _ => Vec::new(),
+    };
+    let takes = |kind: &&&str| {
+        objects.iter().all(|object| match **kind {
+            "number" => object.parse::<f64>().is_ok(),
+            "semver" => is_semver(object),
+            "datetime" => is_accepted_time(object),
+            _ => true,
+        })
+    };
+    let fitting: Vec<&str> = types.iter().filter(takes).copied().collect();
+    if objects.is_empty() || fitting.is_empty() { types } else { fitting }
+}
+
+/// Returns the help on a condition without type.
+pub(super) fn missing_type(types: &[&'static str]) -> String {
+    match types {
+        [] => {
+            let all: Vec<&str> = CONDITION_TYPES.iter().map(|kind| kind.name).collect();
+            format!("name the type: the types are {}", listed(&in_backticks(&all)))
+        }
+        [kind] => format!("name the type, such as `type: {kind}`"),
+        several => {
+            let all: Vec<String> = several.iter().map(|kind| format!("`type: {kind}`")).collect();
+            format!("name the type: one of {}", listed(&all))
+        }
+    }
+}
+
+/// Returns the help on a prerequisite without type.
+pub(super) fn missing_return_type(value: Option<&Node>) -> String {
+    let kind = match value.and_then(scalar) {
+        Some(value) => ReturnType::of(&[value]).as_str(),
+        None => "boolean",
+    };
+    format!("name the type of the other toggle, such as `type: {kind}`")
+}
