@@ -54,6 +54,12 @@ impl Hosted {
         // The same drift again is not pushed again.
         job("again").exits(0, &["replaced shop/prod/pay"]);
         assert_eq!((self.drift_branch().unwrap(), request()), (first.clone(), found.clone()));
+        // What somebody did meanwhile is told, also if the documents are the same again.
+        self.changes(31, "an experiment");
+        self.changes(30, "an incident");
+        job("told").exits(0, &["replaced shop/prod/pay"]);
+        let told = request();
+        assert!(told.len() == 1 && told[0].contains("comment: an incident"), "{told:?}");
         self.changes(40, "higher");
         job("more").exits(0, &["replaced shop/prod/pay"]);
         assert_ne!(self.drift_branch().unwrap(), first);
