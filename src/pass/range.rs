@@ -433,6 +433,13 @@ impl BranchRange {
     fn resolve(&self, revisions: &RevisionLookup) -> Result<Ends, Error> {
         let checked_out = find(revisions, "HEAD", "HEAD")?;
         let head = self.head(revisions, &checked_out)?;
+        // A fast-forward leaves no merge and no copies: only the job knows where it began.
+        if self.merged_as == Some(head.commit)
+            && let Some(before) = self.base_of_job(revisions)
+        {
+            let base = NamedCommit { name: self.target.clone(), ..before };
+            return Ok(Ends { base, head, is_merge: true });
+        }
         if let Some(merge) = self.merged_as
             && let Some(before) = revisions.before_merge(merge, head.commit)
         {
@@ -471,11 +478,15 @@ impl BranchRange {
             return Ok(Ends { base, head: NamedCommit { commit: merge, ..head }, is_merge: false });
         }
         // A fast-forward leaves no merge.
-        let before = self.base.as_deref().and_then(|base| revisions.find(base).ok());
-        Ok(match before {
+        Ok(match self.base_of_job(revisions) {
             Some(before) => Ends { base: NamedCommit { name: target.name, ..before }, head, is_merge: true },
             None => Ends { base: target, head, is_merge: true },
         })
+    }
+
+    /// Returns the commit of the target when the job was started.
+    fn base_of_job(&self, revisions: &RevisionLookup) -> Option<NamedCommit> {
+        self.base.as_deref().and_then(|base| revisions.find(base).ok())
     }
 
     fn head(&self, revisions: &RevisionLookup, checked_out: &NamedCommit) -> Result<NamedCommit, Error> {

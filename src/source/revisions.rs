@@ -151,19 +151,34 @@ impl RevisionLookup {
     }
 
     /// Returns the commit of the branch before a pull request was merged as `merge`. `head` is its newest
-    /// commit. After a rebase, the branch has a copy of each commit, with the same author and message.
+    /// commit. After a rebase, the branch has a copy of each commit, with the same author and message, but no
+    /// copy of a merge.
     pub(crate) fn before_merge(&self, merge: CommitId, head: CommitId) -> Option<CommitId> {
-        let [mut before, mut original] = [merge, head].map(|commit| self.parents(commit));
-        if before.as_ref().is_some_and(|parents| parents.len() > 1) || !self.is_copy(merge, head) {
-            return before?.first().copied();
+        let (mut before, mut own) = (self.parents(merge)?, self.past_merges(head)?);
+        if before.len() > 1 || !self.is_copy(merge, own) {
+            return before.first().copied();
         }
-        while let (Some([copy]), Some([own])) = (before.as_deref(), original.as_deref()) {
-            if copy == own || !self.is_copy(*copy, *own) {
+        while let Some(parent) = self.parents(own).and_then(|parents| parents.first().copied()) {
+            let (Some(original), [copy]) = (self.past_merges(parent), &before[..]) else { break };
+            if [parent, original].contains(copy) || !self.is_copy(*copy, original) {
                 break;
             }
-            (before, original) = (self.parents(*copy), self.parents(*own));
+            let Some(older) = self.parents(*copy) else { break };
+            (before, own) = (older, original);
         }
-        before?.first().copied()
+        before.first().copied()
+    }
+
+    /// Returns the newest commit of a branch that is not a merge, as far back as the merges into the branch
+    /// go.
+    fn past_merges(&self, head: CommitId) -> Option<CommitId> {
+        let mut commit = head;
+        loop {
+            match self.parents(commit)?[..] {
+                [first, _, ..] => commit = first,
+                _ => return Some(commit),
+            }
+        }
     }
 
     fn is_copy(&self, copy: CommitId, original: CommitId) -> bool {
