@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::document::{self, LARGEST_DOCUMENT};
 use crate::model::{
-    Attribution, CommitId, EnvironmentId, FIRST_PASS_TRAILER, HistoryEvidence, ObjectId, ServiceKind,
-    ToggleId, Trees, Unlisted,
+    Attribution, CommitId, EnvironmentId, FIRST_PASS_TRAILER, HistoryEvidence, ObjectId, Payload,
+    ServiceKind, ToggleId, Trees, Unlisted,
 };
 use crate::pass::Error;
 use crate::pass::config::Rules;
@@ -118,14 +118,24 @@ impl WantedDocuments<'_> {
         if other == Some(version) {
             return Ok(false);
         }
-        let blob = self.reader.blob(version, LARGEST_DOCUMENT)?;
-        let payload = document::read(path, &blob, self.kind).payload;
-        Ok(payload.as_ref() == Some(wanted))
+        asks_for(&self.reader, path, version, wanted, self.kind)
     }
 
     fn wanted(&self, path: &str) -> WantedDocument<'_> {
         self.documents.get(path).copied().unwrap_or_default()
     }
+}
+
+/// Returns whether a version of the document at `path` has this payload.
+pub(super) fn asks_for(
+    reader: &Reader,
+    path: &str,
+    version: ObjectId,
+    payload: &Payload,
+    kind: ServiceKind,
+) -> Result<bool, source::Error> {
+    let blob = reader.blob(version, LARGEST_DOCUMENT)?;
+    Ok(document::read(path, &blob, kind).payload.as_ref() == Some(payload))
 }
 
 /// Searches the history for the applied version of each orphan, and for the merge that removed its file.

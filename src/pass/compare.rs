@@ -220,7 +220,7 @@ pub(super) fn attribute(
     };
     let plan = attributions.complete(draft, |changes| match &config.reviews {
         Some(reviews) if !changes.is_empty() => {
-            reviews.unlisted(changes, files.snapshot, applied.view, config.clock.unix())
+            reviews.unlisted(changes, files.snapshot, applied.view, config)
         }
         _ => Ok(Unlisted::new()),
     })?;

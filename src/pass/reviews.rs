@@ -1,18 +1,22 @@
 //! The reviews that count for a pass (`apply --reviewed`).
 //!
 //! On a forge, the review of a pull request counts for a change if the pull request was merged as the commit
-//! of the change or as a descendant of it, and that merge is not part of the revision at which the toggle was
-//! last applied. So a job that did not run, or two quick merges, need nobody, and no review counts a second
-//! time.
+//! of the change or as a descendant of it, if no commit since that merge undid the change, and if the merge is
+//! not part of the revision at which the toggle was last applied. So a job that did not run, or two quick
+//! merges, need nobody, and no review counts a second time.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::forge::{CommentPlan, ForgeReviews, RequestReview, ReviewQuery};
-use crate::model::{CommitId, ReviewedChanges, ToggleId, Unlisted, UnlistedChange, escaped};
+use crate::model::{
+    Action, CommitId, ReviewedChanges, ServiceKind, ToggleId, Unlisted, UnlistedChange, escaped,
+};
 use crate::pass::Error;
+use crate::pass::attribution::asks_for;
+use crate::pass::config::Config;
 use crate::plan::{Before, Change};
-use crate::source::{HistoryEnd, Snapshot};
+use crate::source::{self, HistoryEnd, Snapshot};
 use crate::state::{AppliedHistory, RecordsSince, StateSnapshot};
 
 /// How much the clocks of a forge and of the authors of commits may differ, in seconds.
@@ -38,7 +42,7 @@ impl ReviewSource {
         changes: &[Change],
         snapshot: &Snapshot,
         applied: &StateSnapshot,
-        now: i64,
+        config: &Config,
     ) -> Result<Unlisted, Error> {
         match self {
             Self::File { name, changes: listed } => {
@@ -50,12 +54,12 @@ impl ReviewSource {
                 Ok(unlisted.map(|change| (change.id.clone(), why(change))).collect())
             }
             Self::Forge(forge) => {
-                let merges = Merges::of(changes, snapshot, applied)?;
+                let merges = Merges::of(changes, snapshot, applied, config.rules.kind)?;
                 let mut open: BTreeMap<&ToggleId, &Change> =
                     changes.iter().map(|change| (&change.id, change)).collect();
                 let query = ReviewQuery {
                     reference: snapshot.reference(),
-                    since: merges.since(now),
+                    since: merges.since(config.clock.unix()),
                     fresh: (applied.newest() != Some(snapshot.revision())).then(|| snapshot.revision()),
                     place: &|merge| merges.place(merge),
                 };
@@ -86,11 +90,16 @@ fn origin(change: &Change, lacks: &str) -> String {
 }
 
 /// What a merge has to follow to be the review of a change.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Bounds {
     /// The commit of the change.
     commit: CommitId,
     applied: Applied,
+    /// The commit of the change and its descendants, as far as a later commit undid the change. A merge with
+    /// an old parent takes the change from there again, but nobody reviewed that merge. It does not matter on
+    /// which of the branches that were merged the change was undone, because no shape of a history tells the
+    /// branch of a pull request from an older tip of the target.
+    undone: BTreeSet<CommitId>,
 }
 
 /// The revision at which a toggle was last applied.
@@ -115,12 +124,20 @@ struct Merges {
 }
 
 impl Merges {
-    fn of(changes: &[Change], snapshot: &Snapshot, applied: &StateSnapshot) -> Result<Self, Error> {
+    fn of(
+        changes: &[Change],
+        snapshot: &Snapshot,
+        applied: &StateSnapshot,
+        kind: ServiceKind,
+    ) -> Result<Self, Error> {
         let commits =
             changes.iter().filter_map(|change| Some((change.id.clone(), change.attribution.commit()?.id)));
         let commits: BTreeMap<ToggleId, CommitId> = commits.collect();
         let history = snapshot.history_since(&commits.values().copied().collect())?;
-        let after = commits.values().map(|commit| (*commit, history.descendants(*commit))).collect();
+        let distinct: BTreeSet<CommitId> = commits.values().copied().collect();
+        let after: BTreeMap<CommitId, BTreeSet<CommitId>> =
+            distinct.into_iter().map(|commit| (commit, history.descendants(commit))).collect();
+        let mut undone = undone(changes, snapshot, &history, &after, kind)?;
         let records = match AppliedHistory::of(applied)? {
             Some(records) => records.since(commits.keys().cloned().collect())?,
             None => RecordsSince::default(),
@@ -140,21 +157,24 @@ impl Merges {
                 // What the next recorded revision has is older than the change as well.
                 applied = Applied::Elsewhere(revision);
             }
-            bounds.insert(id, Bounds { commit, applied });
+            let undone = undone.remove(&id).unwrap_or_default();
+            bounds.insert(id, Bounds { commit, applied, undone });
         }
         let until = until.into_iter().filter_map(|(revision, ancestors)| Some((revision, ancestors?)));
-        let distinct = bounds.values().copied().collect();
+        let distinct = bounds.values().cloned().collect();
         Ok(Self { history, bounds, distinct, after, until: until.collect() })
     }
 
-    /// Returns the time before which nothing of interest was merged, in seconds since 1970-01-01 UTC.
+    /// Returns the time before which nothing of interest was merged, in seconds since 1970-01-01 UTC. The clock
+    /// of an author may have been ahead, so the commits of a change alone do not bound it.
     fn since(&self, now: i64) -> i64 {
         let earliest = self.after.values().filter_map(|commits| self.history.earliest(commits));
         earliest.min().unwrap_or(now).min(now) - CLOCKS
     }
 
-    fn follows(&self, merge: CommitId, bounds: Bounds) -> bool {
+    fn follows(&self, merge: CommitId, bounds: &Bounds) -> bool {
         self.after[&bounds.commit].contains(&merge)
+            && !bounds.undone.contains(&merge)
             && match bounds.applied {
                 Applied::At(revision) => !self.until[&revision].contains(&merge),
                 Applied::Elsewhere(_) => false,
@@ -165,12 +185,12 @@ impl Merges {
     /// Returns the place of a merge that can review a change. The oldest ones come first, because most
     /// changes are reviewed by the merge that brought them.
     fn place(&self, merge: CommitId) -> Option<usize> {
-        let can_review = self.distinct.iter().any(|bounds| self.follows(merge, *bounds));
+        let can_review = self.distinct.iter().any(|bounds| self.follows(merge, bounds));
         can_review.then(|| self.history.position(merge).map(|newer| usize::MAX - newer)).flatten()
     }
 
     fn can_review(&self, review: &RequestReview, change: &Change) -> bool {
-        self.bounds.get(&change.id).is_some_and(|bounds| self.follows(review.merged_as, *bounds))
+        self.bounds.get(&change.id).is_some_and(|bounds| self.follows(review.merged_as, bounds))
     }
 
     fn lists(&self, review: &RequestReview, change: &Change) -> bool {
@@ -188,10 +208,15 @@ impl Merges {
         let can_review: Vec<&RequestReview> =
             reviews.iter().filter(|review| self.can_review(review, change)).collect();
         let is_brought = |review: &&&RequestReview| {
-            let before = self.history.first_parent(review.merged_as);
-            before.is_none_or(|before| !with.contains(&before))
+            let before = self.history.parents(review.merged_as).first();
+            before.is_none_or(|before| !with.contains(before))
         };
         let brought = can_review.iter().find(is_brought);
+        // A rebase and a fast-forward leave no merge, so the next request may have brought this commit, too.
+        let next = can_review.first().filter(|review| {
+            !matches!(review.plan, CommentPlan::Reviewed(_))
+                && self.history.parents(review.merged_as).len() == 1
+        });
         match (bounds.applied, brought) {
             _ if matches!(change.before, Before::Live(_)) => {
                 unlisted("and no plan of a pull request that was merged since lists it")
@@ -200,11 +225,18 @@ impl Merges {
                 why: format!("came from pull request {number}, {}", why_unlisted(plan)),
                 request: (*plan != CommentPlan::Unlisted).then_some(*number),
             },
+            _ if let Some(RequestReview { number, plan, .. }) = next => UnlistedChange {
+                why: origin(change, &format!("perhaps of pull request {number}, {}", why_unlisted(plan))),
+                request: (*plan != CommentPlan::Unlisted).then_some(*number),
+            },
             (Applied::Elsewhere(revision), _) => unlisted(&format!(
                 "whose reviews cannot be told from older ones, because this clone lacks {}, at which the toggle was last \
                  applied",
                 revision.short()
             )),
+            _ if !bounds.undone.is_empty() => unlisted(
+                "which was undone since, and no plan of a pull request that was merged after that lists it",
+            ),
             _ if !can_review.is_empty() => {
                 unlisted("which no plan of a pull request that was merged since lists")
             }
@@ -217,6 +249,33 @@ impl Merges {
             _ => unlisted("which was not merged from a pull request"),
         }
     }
+}
+
+/// Returns for each toggle those descendants of the commit of its change that a later commit undid.
+fn undone(
+    changes: &[Change],
+    snapshot: &Snapshot,
+    history: &HistoryEnd,
+    after: &BTreeMap<CommitId, BTreeSet<CommitId>>,
+    kind: ServiceKind,
+) -> Result<BTreeMap<ToggleId, BTreeSet<CommitId>>, Error> {
+    let reader = snapshot.reader()?;
+    let committed = changes.iter().filter_map(|change| Some((change, change.attribution.commit()?.id)));
+    let (changes, commits): (Vec<&Change>, Vec<CommitId>) = committed.unzip();
+    let paths = changes.iter().zip(&commits).map(|(change, commit)| (&*change.path, &after[commit]));
+    let paths: Vec<(&str, &BTreeSet<CommitId>)> = paths.collect();
+    let undone = snapshot.undone(history, &paths, |number, version| {
+        let change = changes[number];
+        let Some(version) = version.filter(|_| change.action != Action::Disable) else {
+            return Ok(false);
+        };
+        match asks_for(&reader, &change.path, version, &change.payload, kind) {
+            // A version that the clone lacks is not known to be the same.
+            Err(source::Error::MissingObject(_) | source::Error::PartialClone(_)) => Ok(false),
+            found => found,
+        }
+    })?;
+    Ok(changes.into_iter().map(|change| change.id.clone()).zip(undone).collect())
 }
 
 /// Continues the sentence about a change that is not in the plan of its pull request.

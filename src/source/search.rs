@@ -3,12 +3,12 @@
 //! A partial clone may lack the trees of old commits. Each search then returns the result that is safe to act
 //! on.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Error;
 use super::Parents;
 use super::snapshot::Reader;
-use crate::git::{commit, lacks_parent_tree};
+use crate::git::{CommitNode, commit, lacks_parent_tree};
 use crate::model::{CommitId, EntryKind, HistoryEvidence, ObjectId, Tree, TreeEntry, Trees};
 
 /// Returns whether a partial clone lacks the tree of a parent of `commit`.
@@ -55,6 +55,50 @@ pub(super) fn file_at(reader: &Reader, start: CommitId, path: &str) -> Result<Op
         FileAt::File(id) => Some(id),
         FileAt::Missing | FileAt::Nothing => None,
     })
+}
+
+/// Returns those of `among` in which the file at `path` (relative to the top) means something else, and the
+/// ancestors of these in `among`. `commits` has each commit before its parents. Where a partial clone lacks a
+/// tree, nobody knows what the file means there.
+pub(super) fn undone(
+    trees: &mut TreeCache<'_>,
+    commits: &[CommitNode],
+    among: &BTreeSet<CommitId>,
+    path: &str,
+    means_the_same: &mut dyn FnMut(Option<ObjectId>) -> Result<bool, Error>,
+) -> Result<BTreeSet<CommitId>, Error> {
+    let mut undone = BTreeSet::new();
+    let (mut by_tree, mut by_file) = (HashMap::new(), HashMap::new());
+    for node in commits.iter().filter(|node| among.contains(&node.id)) {
+        let is_same = match by_tree.get(&node.tree) {
+            Some(known) => *known,
+            None => {
+                let found = match file(trees, node.tree, path)? {
+                    FileAt::Missing => None,
+                    FileAt::Nothing => Some(None),
+                    FileAt::File(id) => Some(Some(id)),
+                };
+                let is_same = match found.map(|found| (found, by_file.get(&found))) {
+                    None => false,
+                    Some((_, Some(known))) => *known,
+                    Some((found, None)) => {
+                        let is_same = means_the_same(found)?;
+                        by_file.insert(found, is_same);
+                        is_same
+                    }
+                };
+                by_tree.insert(node.tree, is_same);
+                is_same
+            }
+        };
+        if !is_same {
+            undone.insert(node.id);
+        }
+        if undone.contains(&node.id) {
+            undone.extend(node.parents(Parents::All).iter().filter(|parent| among.contains(parent)));
+        }
+    }
+    Ok(undone)
 }
 
 /// Returns whether `object` is at `path` (relative to the top) in any commit of the history of `start`.

@@ -256,7 +256,37 @@ impl Snapshot {
             };
             let commits = commit::newest_first(repository, start, Parents::All, &before)?;
             let commits = commits.map(|commit| CommitNode::read(repository, commit?));
-            Ok(HistoryEnd { commits: commits.collect::<Result<_, _>>()?, before })
+            let commits = commits.collect::<Result<_, _>>()?;
+            let (mut older, mut next) = (None, last);
+            for _ in 0..HistoryEnd::OLDER {
+                // The clone may be shallow, and then less is known.
+                let Some(node) = next.and_then(|id| CommitNode::read(repository, id).ok()) else { break };
+                older = Some(older.map_or(node.time, |time: i64| time.min(node.time)));
+                next = node.parents(Parents::First).first().copied();
+            }
+            Ok(HistoryEnd { commits, before, older })
+        })
+    }
+
+    /// Returns for each of `paths` (relative to the root, and with commits of `history`) those of its commits
+    /// after which the path meant something else, at least in one commit. `means_the_same` compares a version
+    /// of a path, by number, with its current one.
+    pub(crate) fn undone(
+        &self,
+        history: &HistoryEnd,
+        paths: &[(&str, &BTreeSet<CommitId>)],
+        mut means_the_same: impl FnMut(usize, Option<ObjectId>) -> Result<bool, Error>,
+    ) -> Result<Vec<BTreeSet<CommitId>>, Error> {
+        self.query(|reader, start| {
+            let mut trees = search::TreeCache::new(reader);
+            let mut undone = Vec::with_capacity(paths.len());
+            for (number, (path, among)) in paths.iter().enumerate() {
+                let path = self.full(path);
+                let current = search::file_at(reader, start, &path)?;
+                let mut is_same = |version| Ok(version == current || means_the_same(number, version)?);
+                undone.push(search::undone(&mut trees, &history.commits, among, &path, &mut is_same)?);
+            }
+            Ok(undone)
         })
     }
 
@@ -381,9 +411,16 @@ pub(crate) struct HistoryEnd {
     commits: Vec<CommitNode>,
     /// The newest commits that are not part of it.
     before: Vec<CommitId>,
+    /// The earliest time of the last commit of it and of some of its ancestors.
+    older: Option<i64>,
 }
 
 impl HistoryEnd {
+    /// The number of ancestors whose times count. All of them are older than what was merged after them, so a
+    /// clock that was ahead deceives nobody as long as one of them is right, and a pull request has at least
+    /// one commit, so they add about a page to the list of requests.
+    const OLDER: usize = 50;
+
     /// Returns the number of newer commits, of a commit that is part of it.
     pub(crate) fn position(&self, commit: CommitId) -> Option<usize> {
         self.commits.iter().position(|found| found.id == commit)
@@ -400,15 +437,16 @@ impl HistoryEnd {
         found
     }
 
-    /// Returns the first parent of a commit that is part of it.
-    pub(crate) fn first_parent(&self, commit: CommitId) -> Option<CommitId> {
-        let found = self.commits.iter().find(|found| found.id == commit)?;
-        found.parents(Parents::First).first().copied()
+    /// Returns the parents of a commit that is part of it.
+    pub(crate) fn parents(&self, commit: CommitId) -> &[CommitId] {
+        let found = self.commits.iter().find(|found| found.id == commit);
+        found.map_or(&[], |found| found.parents(Parents::All))
     }
 
-    /// Returns the earliest time of `commits`, in seconds since 1970-01-01 UTC.
+    /// Returns the earliest time of `commits` and of what they are based on, in seconds since 1970-01-01 UTC.
     pub(crate) fn earliest(&self, commits: &BTreeSet<CommitId>) -> Option<i64> {
-        self.commits.iter().filter(|found| commits.contains(&found.id)).map(|found| found.time).min()
+        let times = self.commits.iter().filter(|found| commits.contains(&found.id)).map(|found| found.time);
+        times.chain(self.older).min()
     }
 }
 

@@ -219,6 +219,26 @@ impl History {
         }
     }
 
+    /// Pushes a merge that has the files of a request that was merged long ago.
+    fn push_old(&mut self) {
+        if self.merged.is_empty() {
+            return;
+        }
+        let repo = &self.team.world.repo;
+        let (old, change) = &self.merged[self.rng.usize(..self.merged.len())];
+        let number = change.number;
+        let branch = format!("r{number}");
+        let parent = if self.rng.bool() { old } else { &branch };
+        let mut parents = ["main", parent];
+        if self.rng.u8(..4) == 0 {
+            parents.reverse();
+        }
+        let tree = format!("{old}^{{tree}}");
+        let merge = repo.git(&["commit-tree", &tree, "-p", parents[0], "-p", parents[1], "-m", "Merge it"]);
+        repo.checkout("main").git(&["reset", "--quiet", "--hard", &merge]);
+        self.log.push(format!("push a merge that has the files of {number}"));
+    }
+
     /// Runs the job of `main`, and compares what it publishes with what the comments list.
     fn job(&mut self) {
         let due = self.due();
@@ -252,7 +272,8 @@ impl History {
     }
 
     /// The oracle: a change is published if a merged request lists it that is the commit of the change or a
-    /// descendant, and no ancestor of what was applied last.
+    /// descendant, and no ancestor of what was applied last, and if all descendants of the merge have the
+    /// change.
     fn due(&self) -> Vec<(&'static str, String)> {
         let repo = &self.team.world.repo;
         repo.checkout("main");
@@ -261,8 +282,17 @@ impl History {
         let is_listed = |(toggle, age): &(&'static str, String)| {
             let path = format!("shop/prod/{toggle}.yaml");
             let commit = repo.git(&["log", "-1", "--format=%H", "main", "--", &path]);
-            let counts =
-                |merge: &str| is_ancestor(&commit, merge) && !is_ancestor(merge, &self.applied[toggle].1);
+            let is_kept = |merge: &str| {
+                let since = repo.git(&["rev-list", "--ancestry-path", &format!("{merge}..main")]);
+                let commits = since.lines().chain([merge]);
+                let versions: Vec<String> = commits.map(|commit| format!("{commit}:{path}")).collect();
+                let mut args = vec!["rev-parse"];
+                args.extend(versions.iter().map(String::as_str));
+                repo.git(&args).lines().collect::<BTreeSet<_>>().len() == 1
+            };
+            let counts = |merge: &str| {
+                is_ancestor(&commit, merge) && !is_ancestor(merge, &self.applied[toggle].1) && is_kept(merge)
+            };
             let lists = |change: &Change| {
                 change.listed.as_ref().is_some_and(|listed| listed.contains(&(*toggle, age.clone())))
             };
@@ -285,6 +315,7 @@ impl History {
                     self.plan(at);
                 }
                 6 => self.touch(),
+                7 if self.rng.u8(..3) == 0 => self.push_old(),
                 7 => self.push(),
                 8..12 => self.merge(),
                 12..14 => self.job(),

@@ -418,6 +418,100 @@ fn the_plan_job_that_is_run_again_after_the_merge_is_a_way_out() {
 }
 
 #[test]
+fn a_branch_that_its_target_was_merged_into_is_planned_again_as_a_whole() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let repo = &team.world.repo;
+        repo.branch("r1");
+        team.set("t0", 21);
+        repo.checkout("main");
+        team.set("t2", 30);
+        repo.checkout("r1").merge("main", "Update the branch");
+        team.set("t1", 21);
+        let head = repo.head();
+        team.merge(1, Merge::Rebase);
+        repo.checkout(&head);
+        team.plan(1);
+        let body = team.forge.comments()[0].body.clone();
+        let listed = ["t0", "t1", "t2"].map(|toggle| body.contains(&format!("shop/prod/{toggle}")));
+        assert_eq!(listed, [true, true, false], "{body}");
+        team.job().exit(4).any_output();
+        team.sent(&["t0", "t1"]);
+    }
+}
+
+#[test]
+fn a_fast_forward_of_several_commits_is_held_with_its_request_and_planned_again_as_a_whole() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let repo = &team.world.repo;
+        let base = repo.head();
+        repo.branch("r1");
+        team.set("t0", 21);
+        let first = team.head();
+        team.set("t1", 21).merge(1, Merge::FastForward);
+        let why = "pull request 1, which has no plan in a comment that gitoggle wrote with this token's user and these \
+                   settings, and that is unchanged since; to publish it, run the plan job of pull request 1 again, or ";
+        team.job().exit(4).any_stderr().stdout_contains(&[
+            &format!("not reviewed: it came from commit {first}, perhaps of {why}"),
+            &format!("not reviewed: it came from {why}"),
+        ]);
+        // Only GitLab names the base in a variable; the others have a file with the event.
+        if kind == Kind::GitLab {
+            let run = team.world.bare("plan").set("repo", repo.path());
+            let run = team.forge.job_for(1, &team.world, run).env("CI_MERGE_REQUEST_DIFF_BASE_SHA", base);
+            run.args("--pull-request").set("comment-on", "gitlab").exit(0).any_output();
+            team.publishes(&["t0", "t1"]);
+        }
+    }
+}
+
+#[test]
+fn a_merge_that_brings_back_what_was_undone_is_not_reviewed() {
+    for (kind, shape) in KINDS.into_iter().flat_map(|kind| [0, 1, 2].map(|shape| (kind, shape))) {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        let (repo, first) = (&team.world.repo, team.world.repo.head());
+        team.request(2, "t0", 18).merge(2, Merge::Commit).publishes(&[]);
+        let merge = |one: &str, other: &str| {
+            let tree = format!("{first}^{{tree}}");
+            repo.git(&["commit-tree", &tree, "-p", one, "-p", other, "-m", "Merge an old one"])
+        };
+        // The old parent is that merge, the commit that it brought, or one beside a merge of the same kind.
+        let pushed = match shape {
+            0 => merge("main", &first),
+            1 => merge("main", &format!("{first}^2")),
+            _ => merge(&first, &merge("main", &first)),
+        };
+        repo.checkout("main").git(&["reset", "--quiet", "--hard", &pushed]);
+        let job = team.job().exit(4).any_stderr();
+        job.stdout_contains(&["which was undone since, and no plan of a pull request that was merged"]);
+        team.sent(&[]);
+        // What people see in a plan is published as ever.
+        team.request(3, "t0", 22).merge(3, Merge::Commit).publishes(&["t0"]);
+    }
+}
+
+#[test]
+fn a_commit_of_the_future_is_reviewed_by_an_older_merge() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21);
+        let repo = &team.world.repo;
+        let (tree, parent) = (repo.git(&["rev-parse", "HEAD^{tree}"]), repo.git(&["rev-parse", "main"]));
+        let author = "Ada Author <ada@example.com> 4000000000 +0000";
+        let commit =
+            format!("tree {tree}\nparent {parent}\nauthor {author}\ncommitter {author}\n\nSet t0 to 21\n");
+        let file = team.world.write("commit", &commit);
+        let ahead = repo.git(&["hash-object", "-t", "commit", "-w", file.to_str().unwrap()]);
+        repo.git(&["reset", "--quiet", "--hard", &ahead]);
+        team.merge(1, Merge::FastForward);
+        team.forge.held().merged[0].at = 1_750_000_000;
+        team.publishes(&["t0"]);
+    }
+}
+
+#[test]
 fn what_holds_an_unreviewed_change_works_as_printed() {
     let team = Team::new(Kind::GitHub);
     team.set("t0", 21).set("t1", 21);
