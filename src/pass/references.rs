@@ -173,6 +173,8 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
             open.push((node, noted[*at].payload.clone()));
         }
         while let Some((node, payload)) = open.pop() {
+            // Also an invalid document, and one that needs nothing: it is there.
+            let own = needs.entry(graph.key(node).to_lowercase()).or_default();
             let Some(payload) = payload else { continue };
             let (mut targets, keys) = (Vec::new(), graph.fill(node, &payload));
             for key in &keys {
@@ -191,9 +193,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
                 });
             }
             graph.connect(node, targets);
-            if !keys.is_empty() {
-                needs.insert(graph.key(node).to_lowercase(), keys);
-            }
+            *own = keys;
         }
         let problems = graph.problems(&checked, &mut Environment { library: self, noted, place })?;
         Ok((problems, needs))

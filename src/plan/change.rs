@@ -238,8 +238,11 @@ impl Before {
     }
 
     /// Returns whether the toggle may serve what `prerequisite` asks for until the change is applied; none if
-    /// that is not known.
+    /// that is not known. A toggle that was never applied, which may just have been created, serves nothing.
     pub(super) fn can_meet(&self, prerequisite: &Prerequisite) -> Option<bool> {
+        if matches!(self, Self::Nothing) {
+            return Some(false);
+        }
         self.all().map(|payload| payload.can_meet(prerequisite)).reduce(|one, other| one || other)
     }
 }

@@ -518,9 +518,10 @@ impl Plan {
         self
     }
 
-    /// Returns whether a document of the toggle waits to be applied.
-    pub(crate) fn is_open(&self, id: &ToggleId) -> bool {
-        self.changes.iter().any(|change| change.id == *id) || self.withheld.iter().any(|held| held.id == *id)
+    /// Returns whether there is a document of a toggle that a change leads to.
+    pub(crate) fn has_document(&self, id: &ToggleId) -> bool {
+        let needs = self.needs.get(&id.environment());
+        needs.is_some_and(|needs| needs.contains_key(&id.toggle().to_lowercase()))
     }
 
     /// Notes what changes were sent over.

@@ -24,7 +24,7 @@ pub struct Turn {
 }
 
 /// The keys of the toggles that documents need, by their own keys in lower case: the service ignores case.
-/// Documents without prerequisites may be left out.
+/// Documents that no change leads to are left out.
 pub(crate) type Needs = BTreeMap<EnvironmentId, HashMap<String, Vec<String>>>;
 
 /// Returns the turns of the changes of one environment, in their order; none of a change that waits for none

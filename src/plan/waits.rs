@@ -67,11 +67,14 @@ impl Plan {
         loop {
             let withheld = self.withheld.iter().map(|held| &held.id).chain(self.unless_equal.keys());
             let withheld: BTreeSet<&ToggleId> = withheld.collect();
-            let concerned = withheld.iter().copied().chain(self.broken.keys());
+            let missing = live.keys().filter(|id| is_missing(id));
+            let concerned = withheld.iter().copied().chain(self.broken.keys()).chain(missing);
             let environments: BTreeSet<EnvironmentId> = concerned.map(ToggleId::environment).collect();
             if environments.is_empty() {
                 break;
             }
+            let published = self.changes.iter().map(|change| &change.id).filter(|id| !withheld.contains(id));
+            let published: BTreeSet<&ToggleId> = published.collect();
             let all = self.by_environment();
             let held = |change: &Change| {
                 let environment = change.id.environment();
@@ -79,7 +82,8 @@ impl Plan {
                     return None;
                 }
                 let needed = |one: &Prerequisite| {
-                    needed_id(change, one).filter(|id| withheld.contains(id) && is_missing(id))
+                    needed_id(change, one)
+                        .filter(|id| is_missing(id) && !published.contains(id) && self.has_document(id))
                 };
                 let missing = change.gained().iter().find_map(needed);
                 match missing {
@@ -239,6 +243,10 @@ mod tests {
         }
     }
 
+    fn created(key: &str, after: Payload) -> Change {
+        Change { action: Action::Create, before: Before::Nothing, ..change(key, after.clone(), after) }
+    }
+
     /// Returns why the first change waits if the second one is not applied, and asserts that it does not wait
     /// otherwise. `unchanged` needs the toggle of the second one.
     fn waits(changes: &[Change; 2]) -> Option<String> {
@@ -279,6 +287,8 @@ mod tests {
             ([own(two(), payload(true, &["a", "b"], &[])), other(needing("own", "b"), plain())], None),
             ([own(plain(), needing("other", "a")), other(two(), plain())], None),
             ([own(plain(), two()), other(needing("own", "a"), plain())], None),
+            // The service may just have got the toggle, without its targeting.
+            ([own(plain(), needing("other", "a")), created("other", plain())], Some("serves only then")),
             // Neither side has it right.
             ([own(plain(), needing("other", "c")), other(plain(), two())], None),
         ] {

@@ -246,6 +246,10 @@ fn a_change_waits_for_a_prerequisite_that_is_not_applied_and_that_the_service_do
         .any_stderr();
     service.apply().exit(4).stdout_contains(&held).any_stderr();
     assert_eq!(service.versions("search").len(), versions);
+    // So it does if that document is outside of the scope.
+    let only = service.apply().set("only", "shop/prod/search").set("on-missing", "create");
+    only.exit(4).stdout_contains(&held).any_stderr();
+    assert_eq!(service.versions("search").len(), versions);
     // Those that need the held one wait, too, whatever holds it.
     let spoilt = "disabled: maybe\n";
     service.world.repo.file("shop/prod/new.yaml", spoilt);

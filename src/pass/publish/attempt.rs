@@ -279,7 +279,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns why a change may not be sent: a prerequisite has another type on the service, or is not there
-    /// although its document waits to be applied, or another change was not applied.
+    /// although it has a document, or another change was not applied.
     async fn obstacle(&self, change: &Change) -> Result<Option<Hold>, Outcome> {
         let is_gained = |id: &ToggleId| {
             let gained = change.gained();
@@ -290,7 +290,7 @@ impl<'a> Attempt<'a> {
             if let Some(hold) = other_type(&id, wanted, listed) {
                 return Ok(Some(hold));
             }
-            if listed == ListedType::Missing && self.publish.plan.is_open(&id) && is_gained(&id) {
+            if listed == ListedType::Missing && is_gained(&id) && self.publish.plan.has_document(&id) {
                 return Ok(Some(hold::needs_missing(&id)));
             }
         }
