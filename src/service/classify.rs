@@ -34,7 +34,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
             format!("the service rejected the token: {}", description(status, body)),
         ),
         (403, _) | (400..=499, Some("forbidden")) => (OutcomeKind::Forbidden, description(status, body)),
-        (404 | 405, None) if trust == ServiceTrust::Unproven => (
+        (400.., None) if is_of_another_server(status, body, trust) => (
             OutcomeKind::Misrouted,
             format!(
                 "{}; check `--base-url`, and that the toggle exists on the service",
@@ -49,6 +49,15 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
         retry_after: retry_after.filter(|_| is_passing),
         code: code.map(Into::into),
         ..Outcome::new(kind, certainty(status, body), reason)
+    }
+}
+
+/// Returns whether an error without a code of the service may be that of a proxy, or of a server at a wrong
+/// address. A page of HTML is never the service's, and no text about a 404 or 405 is, whatever came before.
+fn is_of_another_server(status: u16, body: &Body, trust: ServiceTrust) -> bool {
+    match body {
+        Body::Other { begins } => matches!(status, 404 | 405) || begins.starts_with('<'),
+        _ => matches!(status, 404 | 405) && trust == ServiceTrust::Unproven,
     }
 }
 
@@ -339,17 +348,19 @@ mod tests {
             (404, GATEWAY, Proven, "refused", NotStored),
             (404, SILENT, Proven, "refused", NotStored),
             (404, NOTHING, Proven, "refused", NotStored),
-            (404, HTML, Proven, "refused", Unknown),
+            (404, HTML, Proven, "misrouted", Unknown),
             (405, NOTHING, Unproven, "misrouted", NotStored),
             (405, JSON, Unproven, "refused", NotStored),
             (405, SILENT, Unproven, "misrouted", NotStored),
-            (405, HTML, Proven, "refused", Unknown),
+            (405, HTML, Proven, "misrouted", Unknown),
             (400, JSON, Unproven, "refused", NotStored),
             (400, NOTHING, Unproven, "refused", NotStored),
-            (400, HTML, Unproven, "refused", Unknown),
+            (400, HTML, Unproven, "misrouted", Unknown),
+            (400, HTML, Proven, "misrouted", Unknown),
+            (400, "no", Proven, "refused", Unknown),
             (409, JSON, Proven, "refused", NotStored),
             (410, JSON, Proven, "refused", NotStored),
-            (413, HTML, Unproven, "refused", Unknown),
+            (413, HTML, Unproven, "misrouted", Unknown),
             (415, JSON, Proven, "refused", NotStored),
             (422, JSON, Proven, "refused", NotStored),
             (451, JSON, Proven, "refused", NotStored),

@@ -270,7 +270,7 @@ fn is_proxy(value: &OsString) -> bool {
     let after_scheme = value.split_once("://").map_or(value, |(_, rest)| rest);
     let credentials = after_scheme.rsplit_once('@').map_or("", |(credentials, _)| credentials);
     let matcher = Matcher::builder().https(value.to_owned()).build();
-    !credentials.contains(['/', '?', '#']) && matcher.intercept(&target).is_some()
+    !credentials.contains(['/', '?', '#', '@']) && matcher.intercept(&target).is_some()
 }
 
 /// A proxy that did not connect to the target.
@@ -535,6 +535,7 @@ mod proxy_setting_tests {
             (&[("HTTPS_PROXY", ""), ("all_proxy", "/proxy")], "all_proxy"),
             (&[("HTTPS_PROXY", "http://user:se#cret@proxy.example:3128")], "HTTPS_PROXY"),
             (&[("HTTPS_PROXY", "http://user:se/cret@proxy.example:3128")], "HTTPS_PROXY"),
+            (&[("HTTPS_PROXY", "http://user:se@cret@proxy.example:3128")], "HTTPS_PROXY"),
             (&[("HTTPS_PROXY", "user:se?cret@proxy.example:3128")], "HTTPS_PROXY"),
         ] {
             assert_eq!(checked(unusable), Err(ProxySettingError(name)), "{unusable:?}");
