@@ -122,7 +122,7 @@ fn a_pass_without_an_applied_or_refused_toggle_is_not_a_success() {
     let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
     world.service.always(|_| Answer::json(503, r#"{"message": "in maintenance"}"#));
     world.repo.commit_pay(21, "Change pay");
-    daemon.is_unready_for(&["gave no useful response for 3 s", "in maintenance"]);
+    daemon.is_unready_for(&["applied and refused nothing", "in maintenance"]);
     daemon.stops_cleanly();
     world.status().exit(0).says(&["pending", "in maintenance"]);
 }

@@ -1,6 +1,6 @@
 //! Decides which request is next and when the pass ends, by one rule (src/pass/README.md, "One toggle is not
 //! evidence"): a failure is charged to its toggle, and ten different toggles in a row without a success put
-//! the service in doubt, or all that are left, if those are fewer.
+//! the service in doubt.
 //!
 //! Each environment is a lane with a queue. The lanes take turns; among their first toggles, the one whose
 //! last try is longest ago is next. A toggle that needs others waits until they have ended ([`Turns`]). What
@@ -96,21 +96,6 @@ struct Pause {
     give_up_at: Instant,
     wait: Duration,
     is_probing: bool,
-    /// Whether fewer than ten toggles were left, which after a success may as well have failed alone.
-    is_of_few: bool,
-}
-
-impl Pause {
-    fn new(now: Instant, give_up_at: Instant, is_of_few: bool) -> Self {
-        Self {
-            // The last probe is sent at the end of the pause, however short `--give-up-after` is.
-            probe_at: give_up_at.min(now + FIRST_WAIT),
-            give_up_at,
-            wait: FIRST_WAIT,
-            is_probing: false,
-            is_of_few,
-        }
-    }
 }
 
 /// A failure that counts.
@@ -262,13 +247,7 @@ impl Dispatcher {
             PassEffect::End | PassEffect::GoOn => None,
         };
         let evidence = effect(outcome.kind).evidence;
-        let is_last_try = evidence == Evidence::Passing && outcome.retry_after.is_none();
         let (next_try, verdict) = match decision.toggle {
-            // Its next try is a probe.
-            Again::Never if is_last_try && (self.pause.is_some() || self.are_left_in_row(job)) => {
-                self.pause.get_or_insert_with(|| Pause::new(now, now + self.limits.give_up_after, true));
-                self.retry(job, outcome, evidence, now, now)
-            }
             Again::After(wait) => self.retry(job, outcome, evidence, now, now + wait),
             // The other token says nothing about this one.
             Again::Now => self.retry(job, outcome, Evidence::Nothing, now, now),
@@ -518,10 +497,6 @@ impl Dispatcher {
             }
         }
         if self.end_probe(job, now) {
-            if self.is_applied && self.pause.take_if(|pause| pause.is_of_few).is_some() {
-                self.lanes.iter_mut().for_each(|lane| lane.retries.clear());
-                return None;
-            }
             let (after, toggles) = (self.limits.give_up_after, self.row.len());
             return Some(StopReason::InDoubt { after, toggles, last: outcome.to_string() });
         }
@@ -564,17 +539,15 @@ impl Dispatcher {
         }
         if is_passing {
             let give_up_at = if is_late { now } else { now + self.limits.give_up_after };
-            self.pause = Some(Pause::new(now, give_up_at, false));
+            self.pause = Some(Pause {
+                // The last probe is sent at the end of the pause, however short `--give-up-after` is.
+                probe_at: give_up_at.min(now + FIRST_WAIT),
+                give_up_at,
+                wait: FIRST_WAIT,
+                is_probing: false,
+            });
         }
         self.verdict(outcome)
-    }
-
-    /// Returns whether all toggles that are left to send, that of `job` among them, have failed since the last
-    /// success, and not before it.
-    fn are_left_in_row(&self, job: Job) -> bool {
-        self.lone_failures() == 0
-            && self.row.iter().any(|failure| failure.change == job.change)
-            && self.row.iter().all(|failure| failure.is_first)
     }
 
     /// Returns why the pass ends if toggles have nothing but this failure in common, and waiting does not

@@ -432,64 +432,6 @@ fn a_second_outage_in_one_pass_lasts_as_long_as_a_first_before_the_pass_gives_up
     }
 }
 
-/// Returns a world with so many toggles that the service accepts, in one pass.
-fn good_world(toggles: usize, seed: u64) -> World {
-    let mut world = World::new(Family::ManyErrors, Foundation::Applied, Disk::Kept, seed);
-    world.toggles.truncate(toggles);
-    world.toggles.iter_mut().for_each(|toggle| toggle.response = Response::Applied);
-    world
-}
-
-#[test]
-fn an_outage_is_waited_for_however_few_toggles_are_left() {
-    let outages = |first, lasts, second| Outages {
-        first,
-        lasts: Duration::from_secs(lasts),
-        ends: None,
-        second,
-        second_began: None,
-    };
-    for left in [1, 2, 9, 10, 11] {
-        for seed in 0..SEEDS {
-            for before in [0, 20] {
-                // It ends in time, and everything is applied.
-                let mut world = good_world(before + left, seed);
-                world.outages = Some(outages(before, 28, usize::MAX));
-                let pass = world.pass(Service::PerToggle);
-                assert!(
-                    pass.stop.is_none() && world.is_settled(),
-                    "{left} after {before}, seed {seed}: {pass:?}"
-                );
-            }
-            // It does not end.
-            let mut world = good_world(left, seed);
-            let pass = world.pass(Service::All(Response::Busy));
-            assert_eq!(pass.stop.as_ref().map(cause), Some(Response::Busy), "{left}, seed {seed}: {pass:?}");
-            assert!((60..67).contains(&pass.took.as_secs()), "{left}, seed {seed}: {pass:?}");
-            assert!(pass.requests <= 4 * left.min(10) + 12, "{left}, seed {seed}: {pass:?}");
-        }
-    }
-}
-
-#[test]
-fn few_toggles_that_always_fail_have_failed_alone_after_the_wait() {
-    for bad in [1, 2, 9] {
-        for seed in 0..SEEDS {
-            let mut world = good_world(20 + bad, seed);
-            world.outages =
-                Some(Outages { first: 0, lasts: Duration::ZERO, ends: None, second: 20, second_began: None });
-            let pass = world.pass(Service::PerToggle);
-            assert!(pass.stop.is_none(), "{bad}, seed {seed}: {pass:?}");
-            assert!((60..67).contains(&pass.took.as_secs()), "{bad}, seed {seed}: {pass:?}");
-            let alone = world.tries.values().filter(|tried| tried.alone.is_some()).count();
-            assert_eq!(alone, bad, "seed {seed}");
-            // They are known then, so the next pass does not wait for them.
-            let next = world.pass(Service::PerToggle);
-            assert!(next.took < Duration::from_secs(10), "{bad}, seed {seed}: {next:?}");
-        }
-    }
-}
-
 #[test]
 fn a_service_that_hangs_costs_the_configured_time_and_a_few_timeouts() {
     let timeout = Duration::from_secs(10);

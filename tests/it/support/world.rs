@@ -190,8 +190,6 @@ impl World {
             .set("base-url", self.service.url())
             .set("ca-file", self.ca())
             .env("GITOGGLE_TOKEN", TOKEN)
-            // A pass waits as long for a service that does not respond, however few toggles are left.
-            .env("GITOGGLE_GIVE_UP_AFTER", "3s")
     }
 
     pub(crate) fn local(&self, verb: &str) -> Gitoggle {
