@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::check;
 use super::check::{CONDITIONS, Check, ROLLOUT, condition_example, example, quoted};
-use super::finding::{Finding, Spot, add, did_you_mean, shown};
+use super::finding::{Finding, Spot, add, did_you_mean, is_affordable, shown};
 use super::foreign;
 use super::meant;
 use super::node::{Node, NodeKind, Span, Style, is_null};
@@ -196,6 +196,11 @@ impl ShapeReader<'_> {
         known: &[&'static str],
         all: &[(Node, Node)],
     ) -> &'static [&'static str] {
+        // A hostile document can have any number of keys and of variations.
+        if !is_affordable(self.findings) {
+            self.add(Finding::at(&check::UNKNOWN_KEY, span, format!("{what} has no `{}`", shown(name))));
+            return &[];
+        }
         let split = if what == "a serve" { meant::split(value, &self.variations) } else { None };
         let mut stands_for: &[&str] = &[];
         let finding = if name == "<<" {
@@ -476,7 +481,9 @@ impl ShapeReader<'_> {
         }
         let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
             let problem = wrong_type(field.name, &field.node.kind, "a mapping", None);
-            let help = foreign::not_a_serve(field.name, field.node, &self.variations);
+            // A hostile document can have any number of serves and of variations.
+            let variations = if is_affordable(self.findings) { self.variations.as_slice() } else { &[] };
+            let help = foreign::not_a_serve(field.name, field.node, variations);
             self.problem(field, problem.map(|problem| Problem { help: Some(help), ..problem }));
             return None;
         };
