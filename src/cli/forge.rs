@@ -355,9 +355,7 @@ fn find(settings: &Settings, api: Forge, flag: &str) -> Result<ForgeTarget, Fail
 /// Returns the key of the comments of this configuration. It has only settings that `plan` and `apply` share.
 pub(super) fn key(settings: &Settings) -> CommentKey {
     let layout = settings.layout.to_string();
-    let mut parts = vec![settings.root.as_str(), layout.as_str()];
-    parts.extend(settings.only.globs().iter().map(String::as_str));
-    CommentKey::of(&parts)
+    CommentKey::of(&[settings.root.as_str(), layout.as_str()], settings.only.globs())
 }
 
 fn failure(attempt: String, error: ForgeError, api: Forge) -> Failure {

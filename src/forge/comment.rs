@@ -9,7 +9,7 @@
 //! pull request.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -162,14 +162,13 @@ impl ForgeClient {
     ) -> Result<CommentPlan, ForgeError> {
         let (mut own, has_more) = first.unwrap_or((Vec::new(), true));
         own.retain(|comment| comment.author == user);
-        key.retain(&mut own, |comment| &comment.body);
-        if own.is_empty() && has_more {
-            own = self.own_comments(number, key, user)?;
+        own.sort_unstable_by_key(|comment| comment.id);
+        let is_own = |comment: &ForgeComment| key.has(&comment.body);
+        if has_more && !own.iter().any(is_own) {
+            own = self.comments_of(number, user)?;
+            own.sort_unstable_by_key(|comment| comment.id);
         }
-        let oldest = own.iter().min_by_key(|comment| comment.id);
-        let marker = oldest.and_then(|comment| Marker::of(&comment.body));
-        let marker = marker.filter(|marker| marker.key == key.0 && marker.is_unchanged);
-        Ok(marker.map_or(CommentPlan::Missing, |marker| marker.plan))
+        Ok(key.plan(own.iter().map(|comment| comment.body.as_str())))
     }
 
     pub(super) fn user(&self) -> Result<String, ForgeError> {
@@ -184,6 +183,12 @@ impl ForgeClient {
         key: &CommentKey,
         user: &str,
     ) -> Result<Vec<ForgeComment>, ForgeError> {
+        let mut own = self.comments_of(number, user)?;
+        key.retain(&mut own, |comment| &comment.body);
+        Ok(own)
+    }
+
+    fn comments_of(&self, number: u64, user: &str) -> Result<Vec<ForgeComment>, ForgeError> {
         // Ten thousand comments.
         const MOST_PAGES: u32 = 100;
         let mut own = Vec::new();
@@ -197,10 +202,7 @@ impl ForgeClient {
             own.extend(comments.filter(|comment| comment.author == user));
             match self.routes.next_page(&answer, page) {
                 Some(next) => page = next.number,
-                None => {
-                    key.retain(&mut own, |comment| &comment.body);
-                    return Ok(own);
-                }
+                None => return Ok(own),
             }
         }
         Err(ForgeError::foreign("the pull request has too many comments"))
@@ -247,6 +249,16 @@ impl CommentPlan {
         }
     }
 
+    /// Returns what is reviewed by either of two plans; if neither lists changes, why.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Reviewed(one), Self::Reviewed(other)) => Self::Reviewed(one.or(other)),
+            (reviewed @ Self::Reviewed(_), _) | (_, reviewed @ Self::Reviewed(_)) => reviewed,
+            (Self::Missing, other) => other,
+            (one, _) => one,
+        }
+    }
+
     fn to_word(&self) -> String {
         match self {
             Self::Failed | Self::Missing => "failed".to_owned(),
@@ -270,18 +282,33 @@ impl CommentPlan {
     }
 }
 
-/// Distinguishes the comments of several gitoggle jobs on one pull request.
+/// Distinguishes the comments of several gitoggle jobs on one pull request: by where the documents are, and by
+/// the scope, so that a plan of a part does not replace that of everything.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct CommentKey(String);
 
 impl CommentKey {
-    pub(crate) fn of(settings: &[&str]) -> Self {
-        let mut hash = Sha256::new();
-        for setting in settings {
-            hash.update(setting);
-            hash.update([0]);
+    /// Returns the key of a job that reads documents as `settings` say, and of these only those that the
+    /// globs of `scope` match.
+    pub(crate) fn of(settings: &[&str], scope: &[String]) -> Self {
+        let hash = |parts: &mut dyn Iterator<Item = &str>| {
+            let mut hash = Sha256::new();
+            for part in parts {
+                hash.update(part);
+                hash.update([0]);
+            }
+            hex(&hash.finalize()[..8])
+        };
+        let documents = hash(&mut settings.iter().copied());
+        match scope {
+            [] => Self(documents),
+            globs => Self(format!("{documents}.{}", hash(&mut globs.iter().map(String::as_str)))),
         }
-        Self(hex(&hash.finalize()[..8]))
+    }
+
+    /// Returns the part of a key that is the same for every scope.
+    fn documents(key: &str) -> &str {
+        key.split('.').next().unwrap_or_default()
     }
 
     /// Returns the key of a job whose settings are invalid. Its comment is that of the only other job, or one
@@ -305,6 +332,36 @@ impl CommentKey {
         let empty = self.comment(api, Some(&"0".repeat(40)), plan, "");
         // The length has up to seven digits.
         api.longest_comment() - empty.len() - 7
+    }
+
+    /// Returns whether `body` is a comment of this job, or of one with invalid settings.
+    fn has(&self, body: &str) -> bool {
+        Marker::of(body).is_some_and(|marker| marker.key == self.0 || marker.key == UNKNOWN)
+    }
+
+    /// Returns what `bodies`, the comments by the user of the token from the oldest one, say about the changes
+    /// of a pass. The comment of the job with the same scope decides. If there is none, each comment about
+    /// these documents counts: a review lists single changes, so the scope of a pass only narrows what is
+    /// published.
+    fn plan<'a>(&self, bodies: impl Iterator<Item = &'a str>) -> CommentPlan {
+        let mut oldest: BTreeMap<String, Marker> = BTreeMap::new();
+        let mut own = None;
+        for marker in bodies.filter_map(Marker::of) {
+            if marker.key == self.0 || marker.key == UNKNOWN {
+                own.get_or_insert(marker);
+            } else if Self::documents(&marker.key) == Self::documents(&self.0) {
+                oldest.entry(marker.key.clone()).or_insert(marker);
+            }
+        }
+        match own {
+            Some(own) if own.key == self.0 && own.is_unchanged => own.plan,
+            Some(_) => CommentPlan::Missing,
+            None => {
+                let plans =
+                    oldest.into_values().filter(|marker| marker.is_unchanged).map(|marker| marker.plan);
+                plans.fold(CommentPlan::Missing, CommentPlan::or)
+            }
+        }
     }
 
     /// Keeps the comments of this job. `comments` are by the user of the token.
@@ -372,7 +429,7 @@ mod tests {
 
     #[test]
     fn a_comment_is_read_back_as_forges_store_it() {
-        let key = CommentKey::of(&["toggles", ""]);
+        let key = CommentKey::of(&["toggles", ""], &[]);
         for plan in [
             CommentPlan::Reviewed(reviewed(0)),
             CommentPlan::Reviewed(reviewed(200)),
@@ -393,7 +450,7 @@ mod tests {
 
     #[test]
     fn a_comment_that_someone_changed_is_not_one_of_gitoggle() {
-        let key = CommentKey::of(&["a"]);
+        let key = CommentKey::of(&["a"], &[]);
         let (one, two) = (reviewed(1), reviewed(2));
         let plan = CommentPlan::Reviewed(one.clone());
         let body = key.comment(Forge::GitHub, Some(HEAD), &plan, "### Plan\n`age > 20`\n");
@@ -419,7 +476,40 @@ mod tests {
         ] {
             assert!(!Marker::of(&changed).unwrap().is_unchanged, "{changed}");
         }
-        assert_ne!(CommentKey::of(&["a", "b"]), CommentKey::of(&["ab", ""]));
+        assert_ne!(CommentKey::of(&["a", "b"], &[]), CommentKey::of(&["ab", ""], &[]));
+    }
+
+    #[test]
+    fn a_pass_with_another_scope_has_the_reviews_of_all_plans_of_its_documents() {
+        let key = |root: &str, globs: &[&str]| {
+            CommentKey::of(&[root], &globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>())
+        };
+        let (all, shop, web) = (key("a", &[]), key("a", &["shop/**"]), key("a", &["web/**"]));
+        let (pay, other, unknown) = (key("a", &["shop/prod/pay"]), key("b", &[]), CommentKey::unknown());
+        let listed = |number: u8| ReviewedChanges::from_bytes(&[number; 16]).unwrap();
+        let reviewed = |number| CommentPlan::Reviewed(listed(number));
+        let body = |(key, plan): &(&CommentKey, CommentPlan)| key.comment(Forge::GitHub, None, plan, "plan");
+        let missing = CommentPlan::Missing;
+        let both = CommentPlan::Reviewed(listed(1).or(listed(2)));
+        for (key, comments, expected) in [
+            (&pay, vec![(&all, reviewed(1))], reviewed(1)),
+            (&all, vec![(&shop, reviewed(1))], reviewed(1)),
+            (&pay, vec![(&shop, reviewed(1)), (&web, reviewed(2)), (&other, reviewed(3))], both),
+            (&pay, vec![(&other, reviewed(3))], missing.clone()),
+            (&pay, vec![(&shop, CommentPlan::Failed), (&web, reviewed(2))], reviewed(2)),
+            (&pay, vec![(&shop, CommentPlan::Failed)], CommentPlan::Failed),
+            // Its own plan is newer than what another one lists, whatever became of it.
+            (&shop, vec![(&all, reviewed(1)), (&shop, reviewed(2))], reviewed(2)),
+            (&shop, vec![(&all, reviewed(1)), (&shop, CommentPlan::Failed)], CommentPlan::Failed),
+            (&pay, vec![(&all, reviewed(1)), (&unknown, CommentPlan::Failed)], missing),
+            // Two jobs may have created the comment at the same time, and the oldest one stays.
+            (&pay, vec![(&all, reviewed(1)), (&all, reviewed(2))], reviewed(1)),
+        ] {
+            let bodies: Vec<String> = comments.iter().map(body).collect();
+            assert_eq!(key.plan(bodies.iter().map(String::as_str)), expected, "{comments:?}");
+        }
+        let changed = body(&(&all, reviewed(1))).replace("plan", "plam");
+        assert_eq!(pay.plan([changed.as_str()].into_iter()), CommentPlan::Missing);
     }
 
     #[test]
@@ -429,7 +519,7 @@ mod tests {
             ReviewedChanges::from_bytes(&bytes).unwrap()
         };
         for (api, most) in [(Forge::GitHub, 2600), (Forge::Gitea, 2600), (Forge::GitLab, 46_000)] {
-            let key = CommentKey::of(&["a"]);
+            let key = CommentKey::of(&["a"], &[]);
             let plan = CommentPlan::of(changes(most), api);
             assert_eq!(plan, CommentPlan::Reviewed(changes(most)));
             assert!(key.room(api, &plan) > LEAST_TEXT - 200);
@@ -439,7 +529,8 @@ mod tests {
 
     #[test]
     fn a_job_with_invalid_settings_has_the_comment_of_the_only_other_job() {
-        let (one, other, unknown) = (CommentKey::of(&["a"]), CommentKey::of(&["b"]), CommentKey::unknown());
+        let (one, other, unknown) =
+            (CommentKey::of(&["a"], &[]), CommentKey::of(&["b"], &[]), CommentKey::unknown());
         let bodies = |keys: &[&CommentKey]| -> Vec<String> {
             let comment = |key: &&CommentKey| key.comment(Forge::GitHub, None, &CommentPlan::Failed, "");
             let mut bodies: Vec<String> = keys.iter().map(comment).collect();

@@ -74,6 +74,12 @@ impl ReviewedChanges {
         self.0.iter().flatten().copied().collect()
     }
 
+    /// Returns the changes that either of two reviews lists.
+    pub(crate) fn or(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     pub(crate) fn list(&self, change: ChangeDigest) -> bool {
         self.0.contains(&change.listed())
     }

@@ -241,8 +241,10 @@ impl Merges {
                 unlisted("which no plan of a pull request that was merged since lists")
             }
             (Applied::At(revision), _) if self.until[&revision].contains(&bounds.commit) => {
+                // The record of the toggle itself may be of a history that was rewritten, so this revision
+                // only has what was applied.
                 unlisted(&format!(
-                    "and no pull request was merged since the toggle was last applied, at {}",
+                    "and after {}, which a pass has recorded, no pull request was merged that could review it",
                     revision.short()
                 ))
             }
@@ -283,8 +285,8 @@ fn why_unlisted(plan: &CommentPlan) -> &'static str {
     match plan {
         CommentPlan::Failed => "whose last plan failed",
         CommentPlan::Missing => {
-            "which has no plan in a comment that gitoggle wrote with this token's user and these settings, and that is \
-             unchanged since"
+            "which has no plan in a comment that gitoggle wrote with this token's user, `--root` and `--layout`, and that \
+             is unchanged since"
         }
         CommentPlan::Unlisted => "whose comment has too many changes to list them",
         CommentPlan::Reviewed(_) => "whose last plan did not have this change",

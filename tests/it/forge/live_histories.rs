@@ -221,3 +221,25 @@ impl History {
 fn a_job_sends_what_a_comment_lists_and_no_person_has_changed() {
     super::histories::draw(|seed| History::new(seed).run());
 }
+
+#[test]
+fn the_command_that_overwrites_one_reviewed_toggle_works_as_it_is_printed() {
+    for seed in 0..3 {
+        let mut history = History::new(seed);
+        history.service.edit("t0", body(30, "by hand"));
+        let world = &history.service.world;
+        world.repo.checkout("main").branch("r1");
+        history.commit(("t0", 20));
+        plan(&history.forge, world, 1);
+        merge(&history.forge, &world.repo, 1, Merge::Commit);
+        let job = |history: &mut History| {
+            let run = history.any_job();
+            let run = history.forge.job(&history.service.world, run);
+            run.set("reviewed", history.forge.name()).set("max-change-ratio", "1")
+        };
+        let printed = "`gitoggle apply --overwrite-drift --only shop/prod/t0`";
+        job(&mut history).exit(4).stdout_contains(&[printed]).any_stderr();
+        let run = job(&mut history).arg("--overwrite-drift").set("only", "shop/prod/t0");
+        run.exit(0).stdout_contains(&["applied shop/prod/t0"]).any_stderr();
+    }
+}
