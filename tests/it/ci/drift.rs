@@ -75,7 +75,7 @@ impl Hosted {
     pub(super) fn requests(&self) -> Vec<String> {
         let held = self.forge.held();
         let text = |request: &Value, name: &str| request[name].as_str().unwrap().to_owned();
-        let all = held.opened.values().filter(|request| *request != &strangers());
+        let all = held.opened.values().filter(|request| !is_of_others(request));
         all.map(|request| {
             assert_eq!(
                 (text(request, "base"), text(request, "head")),
@@ -89,17 +89,17 @@ impl Hosted {
     /// Returns the number of open pull requests of this repository.
     pub(super) fn open_requests(&self) -> usize {
         let held = self.forge.held();
-        let opened = held.opened.values().filter(|request| *request != &strangers());
+        let opened = held.opened.values().filter(|request| !is_of_others(request));
         opened.filter(|request| request["state"] != "closed").count()
     }
 
-    /// Runs the job beside a stranger's request, after an older request was closed, and where the forge
+    /// Runs the job beside the requests of others, after an older request was closed, and where the forge
     /// refuses it.
     pub(super) fn drifts_beside_others(&self, job: impl Fn(&str) -> Job, refusal: &[&str]) {
-        self.forge.held().opened.insert(5, strangers());
+        self.forge.held().opened.extend([(5, strangers()), (6, to_another_base())]);
         self.drifts(&job, || self.requests());
         let closed = |request: &mut Value| request["state"] = serde_json::json!("closed");
-        self.forge.held().opened.values_mut().filter(|request| **request != strangers()).for_each(closed);
+        self.forge.held().opened.values_mut().filter(|request| !is_of_others(request)).for_each(closed);
         self.changes(50, "once more");
         job("reopened").exits(0, &["replaced shop/prod/pay"]);
         assert_eq!(self.open_requests(), 1);
@@ -114,7 +114,8 @@ impl Hosted {
             (2, 1, 1),
             "{texts:?}"
         );
-        assert_eq!(self.forge.held().opened.get(&5), Some(&strangers()));
+        let others = [&5, &6].map(|number| self.forge.held().opened.get(number).cloned());
+        assert_eq!(others, [Some(strangers()), Some(to_another_base())]);
         // What the forge says of a refusal is shown.
         self.forge.held().opened.clear();
         self.forge.held().is_read_only = true;
@@ -124,6 +125,15 @@ impl Hosted {
         job("away").exits(1, &["the forge is away"]);
         self.forge.held().is_away = false;
     }
+}
+
+fn is_of_others(request: &Value) -> bool {
+    *request == strangers() || *request == to_another_base()
+}
+
+/// Returns a person's request of the branch of the job to another base.
+fn to_another_base() -> Value {
+    serde_json::json!({ "title": "t", "body": "b", "head": "gitoggle-drift", "base": "release" })
 }
 
 /// Returns the request of a stranger's fork, whose branch has the same name.

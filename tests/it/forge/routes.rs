@@ -246,12 +246,14 @@ fn opened(
     let branch = |request: &Value| request["head"].as_str().unwrap().to_owned();
     match (method, rest) {
         ("GET", []) => {
-            let wanted = query.split('&').find_map(|pair| pair.strip_prefix("head=shop:"));
+            let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name));
+            let (head, base) = (value("head=shop:"), value("base="));
             let is_open = |request: &Value| !query.contains("state=open") || request["state"] != "closed";
-            let all = held
-                .opened
-                .iter()
-                .filter(|(_, request)| wanted.is_none_or(|head| branch(request) == head) && is_open(request));
+            let is_wanted = |request: &Value| {
+                head.is_none_or(|head| branch(request) == head)
+                    && base.is_none_or(|base| request["base"] == base)
+            };
+            let all = held.opened.iter().filter(|(_, request)| is_wanted(request) && is_open(request));
             // In the order of the fields that both forges send.
             let all = all.map(|(number, request)| {
                 let head = branch(request);
@@ -273,7 +275,11 @@ fn opened(
             ))
         }
         ("POST", []) => {
-            let is_same = |request: &Value| branch(request) == branch(body) && request["state"] != "closed";
+            let is_same = |request: &Value| {
+                branch(request) == branch(body)
+                    && request["base"] == body["base"]
+                    && request["state"] != "closed"
+            };
             if let Some((number, _)) = held.opened.iter().find(|(_, request)| is_same(request)) {
                 let (head, base) = (branch(body), &body["base"]);
                 let text = format!(
