@@ -153,7 +153,7 @@ impl Hold {
         self.rule().is_some_and(|rule| rule.is_live)
     }
 
-    /// Returns whether the change waits for a time, so that it is recorded meanwhile if the service has it
+    /// Returns whether it only protects against sending, so that the change is recorded if the service has it
     /// already.
     pub(crate) fn is_recordable(&self) -> bool {
         self.rule().is_some_and(|rule| rule.is_recordable)
@@ -238,7 +238,7 @@ pub(crate) struct HoldRule {
     pub(crate) releases: &'static [Override],
     /// Whether it is about the live state of the toggle.
     pub(crate) is_live: bool,
-    /// Whether the change waits for a time, so that it is recorded meanwhile if the service has it already.
+    /// Whether it only protects against sending, so that the change is recorded if the service has it already.
     pub(crate) is_recordable: bool,
     /// Whether the change was tried at this revision: on the service, or by reading its live state.
     pub(crate) is_tried: bool,
@@ -301,7 +301,8 @@ impl HoldKind {
                 way_out: Some(WayOut::Import),
                 ..Rule::LIVE
             },
-            Self::Environment | Self::Rail => Rule { releases: &[Override::MassChange], ..Rule::HELD },
+            Self::Environment => Rule { releases: &[Override::MassChange], ..Rule::HELD },
+            Self::Rail => Rule { releases: &[Override::MassChange], is_recordable: true, ..Rule::HELD },
             Self::FailedAlone => Rule {
                 later: "failed alone, tried again after a while: ",
                 way_out: Some(WayOut::Retry("`gitoggle reconcile` tries it now")),
@@ -318,7 +319,7 @@ impl HoldKind {
                 Rule { releases: &[Override::FirstPassAdopt, Override::FirstPassAssert], ..Rule::HELD }
             }
             Self::Invalid => Rule { is_tried: true, decision: Decision::NotNeeded, ..Rule::HELD },
-            Self::NotReviewed => Rule::HELD,
+            Self::NotReviewed => Rule { is_recordable: true, ..Rule::HELD },
             // The invalid document that stopped everything has its own exit code (3).
             Self::Stopped => Rule { decision: Decision::NotNeeded, ..Rule::HELD },
             Self::Suspended => Rule {

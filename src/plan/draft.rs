@@ -215,27 +215,15 @@ impl Draft {
         };
         // Comes before rails, because what nobody reviewed is not published and must not hold what was.
         for change in changes.extract_if(.., |change| unlisted.contains_key(&change.id)) {
-            let hold = Arc::new(hold::not_reviewed(&unlisted[&change.id]));
-            match self.policy.reads_live() {
-                true => {
-                    plan.unless_equal.insert(change.id.clone(), hold);
-                    plan.changes.push(change);
-                }
-                false => plan.withheld.push(WithheldToggle::of(hold, change)),
-            }
+            let hold = Arc::new(hold::not_reviewed(&unlisted[&change.id], change.action));
+            self.hold(change, hold, &mut plan);
         }
         // Rails come after first passes, because an adopted document changes nothing on the service.
         self.pass_decided(&mut changes, &overrides, decided)?;
         holds.rails = self.rails(&changes, &overrides);
         for mut change in changes {
             match holds.after_rails(&change) {
-                // Recording sends nothing, so neither a window nor a suspension holds what the service has
-                // already.
-                Some(hold) if hold.is_recordable() && self.reads_again(&change) => {
-                    plan.unless_equal.insert(change.id.clone(), hold);
-                    plan.changes.push(change);
-                }
-                Some(hold) => plan.withheld.push(WithheldToggle::of(hold, change)),
+                Some(hold) => self.hold(change, hold, &mut plan),
                 None => {
                     change.passed |= !holds.is_over_rail(&change);
                     plan.changes.push(change);
@@ -317,7 +305,18 @@ impl Draft {
         changes
     }
 
-    /// Returns whether a change that waits is compared with the service: not again if an earlier pass has,
+    /// Holds a change. Recording sends nothing, so a reason that only protects against sending does not hold
+    /// what the service has already.
+    fn hold(&self, change: Change, hold: Arc<Hold>, plan: &mut Plan) {
+        if hold.is_recordable() && self.reads_again(&change) {
+            plan.unless_equal.insert(change.id.clone(), hold);
+            plan.changes.push(change);
+        } else {
+            plan.withheld.push(WithheldToggle::of(hold, change));
+        }
+    }
+
+    /// Returns whether a change that is held is compared with the service: not again if an earlier pass has,
     /// and no scan since.
     fn reads_again(&self, change: &Change) -> bool {
         let parked = self.parked.get(&change.id.folded());

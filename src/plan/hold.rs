@@ -103,7 +103,7 @@ impl Holds<'_> {
 
     fn parked(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
         let parked = self.parked.get(&change.id.folded())?;
-        // It only shows that the service was read; the time decides.
+        // It only shows that the service was read; what holds the change is asked again.
         if parked.hold.is_recordable() {
             return None;
         }
@@ -329,10 +329,13 @@ pub(super) fn first_pass(
 }
 
 /// No review lists the change.
-pub(super) fn not_reviewed(change: &UnlistedChange) -> Hold {
-    let again =
-        change.request.map(|request| format!("run the plan job of pull request {request} again, or "));
-    let (why, again) = (&change.why, again.unwrap_or_default());
+pub(super) fn not_reviewed(unlisted: &UnlistedChange, action: Action) -> Hold {
+    // The plan of a job without this setting only lists the removed file.
+    let with = if action == Action::Disable { " with `--on-remove disable`" } else { "" };
+    let again = unlisted
+        .request
+        .map(|request| format!("run the plan job of pull request {request} again{with}, or "));
+    let (why, again) = (&unlisted.why, again.unwrap_or_default());
     Hold::new(
         HoldKind::NotReviewed,
         format!(

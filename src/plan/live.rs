@@ -467,7 +467,7 @@ impl Plan {
                     let hold = self.unless_equal.get(&change.id).map_or(hold, |held| Hold::clone(held));
                     self.withheld.push(WithheldToggle::of(Arc::new(hold), change));
                 }
-                // A window or a suspension holds what the service does not have already.
+                // What protects against sending holds only what the service does not have already.
                 Some(_) | None if self.unless_equal.contains_key(&change.id) => self.changes.push(change),
                 Some(_) | None => {
                     if let Some(live) = live.and_then(|live| live.overwritten_by(&change)) {

@@ -36,6 +36,15 @@ fn with_pay_applied() -> LiveService {
     service
 }
 
+/// Commits a document, and makes the same change on the service.
+fn edit_as_committed(service: &LiveService, key: &str) {
+    let found = service.request("GET", &targeting(key), None);
+    let mut content = found["content"].clone();
+    content["rules"][0]["conditions"][0]["objects"] = json!(["20"]);
+    service.edit(key, json!({ "comment": "by hand", "disabled": false, "content": content }));
+    service.commit(key, doc(20), "Raise the age");
+}
+
 const UPDATE: [&str; 3] = ["GET toggles/pay", "GET pay/targeting", "PATCH pay/targeting on 2"];
 
 #[test]
@@ -90,11 +99,7 @@ fn with_on_drift_ignore_nothing_is_read() {
 fn what_the_service_has_already_is_recorded_without_a_new_version() {
     let service = with_pay_applied();
     let versions = service.versions("pay");
-    let found = service.request("GET", &targeting("pay"), None);
-    let mut content = found["content"].clone();
-    content["rules"][0]["conditions"][0]["objects"] = json!(["20"]);
-    service.edit("pay", json!({ "comment": "by hand", "disabled": false, "content": content }));
-    service.commit("pay", doc(20), "Raise the age");
+    edit_as_committed(&service, "pay");
     let requests = service.requests(|| {
         service
             .apply()
@@ -106,6 +111,59 @@ fn what_the_service_has_already_is_recorded_without_a_new_version() {
     assert_eq!(service.versions("pay").len(), versions.len() + 1);
     let requests = service.requests(|| drop(service.apply().exit(0).any_output()));
     assert!(requests.is_empty(), "{requests:?}");
+}
+
+#[test]
+fn what_protects_against_sending_holds_no_record() {
+    let keys = ["pay", "tax"];
+    for (kind, state) in
+        [("rail", "held"), ("window", "held"), ("not_reviewed", "held"), ("suspended", "pending")]
+    {
+        let apply = |service: &LiveService| {
+            let (run, world) = (service.apply(), &service.world);
+            match kind {
+                "rail" => run.set("max-change-count", "1"),
+                "window" => {
+                    let freeze = r#"{ deny: "**", at: "2020-01-01 - 2099-12-31", zone: UTC }"#;
+                    run.set("config", world.write("config.yaml", &format!("windows:\n  - {freeze}\n")))
+                }
+                "not_reviewed" => {
+                    let empty = r#"{"version": 1, "changes": [], "held": []}"#;
+                    run.set("reviewed", world.write("old.json", empty))
+                }
+                _ => {
+                    let order = r#"{"version": 1, "reason": "freeze", "until": null}"#;
+                    std::fs::write(world.state().join("suspended.json"), order).unwrap();
+                    run
+                }
+            }
+        };
+        let start = || {
+            let service = LiveService::start(&json!(keys.map(toggle)));
+            keys.iter().for_each(|key| service.commit(key, doc(18), "Add one"));
+            service.apply().set("first-pass", "assert").exit(0).any_output();
+            service
+        };
+        let reads = |service: &LiveService, code, result: &str, hold: Option<&str>| {
+            let requests = service.requests(|| {
+                let json = apply(service).set("output", "json").exit(code).json();
+                assert_eq!(
+                    json["totals"][result],
+                    json!(["shop/prod/pay", "shop/prod/tax"]),
+                    "{kind}: {json}"
+                );
+                assert_eq!(json["results"][0]["kind"].as_str(), hold, "{json}");
+            });
+            assert!(requests.iter().all(|request| request.starts_with("GET ")), "{kind}: {requests:?}");
+        };
+        let service = start();
+        keys.iter().for_each(|key| edit_as_committed(&service, key));
+        reads(&service, 0, "converged", None);
+        // What the service does not have is held.
+        let service = start();
+        keys.iter().for_each(|key| service.commit(key, doc(20), "Raise the age"));
+        reads(&service, 4, state, Some(kind));
+    }
 }
 
 #[test]

@@ -264,6 +264,9 @@ fn a_change_that_no_review_lists_is_held_and_does_not_count_for_a_rail() {
     let again = "to publish it, run the plan job of pull request 7 again, or review what";
     assert!(text(1).contains(again), "{}", text(1));
     assert!(plan.has_held());
+    let disabled = hold::not_reviewed(&why(Some(7)), Action::Disable).reason();
+    let again = "run the plan job of pull request 7 again with `--on-remove disable`, or review what";
+    assert!(disabled.contains(again), "{disabled}");
     // Where the service can be read, it may have the change already.
     let plan = world.reviewed(&Policy { is_readable: true, ..Policy::default() }, unlisted);
     assert_eq!((plan.requests().count(), plan.changes().len(), plan.withheld().len()), (3, 10, 0));
