@@ -12,8 +12,8 @@ use crate::model::{
     Blob, EntryKind, EnvironmentId, ObjectId, Payload, ReturnType, Sdks, ServiceKind, ToggleId, Tree, Trees,
     closest,
 };
-use crate::plan::Needs;
 use crate::plan::compare::{File, join};
+use crate::plan::{Mixed, Needs};
 use crate::source;
 
 /// A valid document that was read and is checked.
@@ -36,9 +36,8 @@ pub(crate) struct ReferenceFindings {
     pub(crate) invalid: BTreeSet<ToggleId>,
     /// What the checked documents need, and what those need.
     pub(crate) needs: Needs,
-    /// The toggles whose documents have values of different types, and whether a waiver in each of them
-    /// accepts that.
-    pub(crate) mixed: BTreeMap<ToggleId, bool>,
+    /// The toggles whose documents do not give them one type.
+    pub(crate) mixed: BTreeMap<ToggleId, Mixed>,
 }
 
 /// Checks what `noted` say about other documents of the library.
@@ -69,8 +68,9 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     }
     let unwaived = match library.is_alone {
         true => BTreeSet::new(),
-        false => library.types(&noted, &mut problems)?,
+        false => library.types(&noted, &mut problems, &mut all.mixed)?,
     };
+    let mut differing = BTreeMap::new();
     let waivers = noted.iter().enumerate().filter(|(_, one)| one.outline.has_waiver).map(|(at, _)| at);
     let concerned: BTreeSet<usize> = problems.keys().copied().chain(waivers).collect();
     for at in concerned {
@@ -83,15 +83,18 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
         let content = library.trees.blob(file.id, LARGEST_DOCUMENT)?;
         let found = document::diagnose_references(&library.path(id, *file), &content, problems);
         if is_mixed {
-            all.mixed.insert(id.clone(), ReferenceProblem::types_are_waived(&found));
+            differing.insert(id.clone(), ReferenceProblem::types_are_waived(&found));
         }
         all.findings.extend(found);
     }
     // A toggle has one type, so all of its documents have to accept that theirs is another one.
-    let name = |id: &ToggleId| (id.project().to_owned(), id.toggle().to_owned());
-    let refusing = all.mixed.iter().filter(|(_, is_waived)| !**is_waived).map(|(id, _)| name(id));
+    let name = |id: &ToggleId| (id.project().to_owned(), id.toggle().to_lowercase());
+    let refusing = differing.iter().filter(|(_, is_waived)| !**is_waived).map(|(id, _)| name(id));
     let refusing: BTreeSet<_> = refusing.chain(unwaived.iter().map(name)).collect();
-    all.mixed.iter_mut().for_each(|(id, is_waived)| *is_waived = !refusing.contains(&name(id)));
+    for id in differing.into_keys() {
+        let mixed = if refusing.contains(&name(&id)) { Mixed::Refused } else { Mixed::Waived };
+        all.mixed.entry(id).or_insert(mixed);
+    }
     Ok(all)
 }
 
@@ -367,26 +370,31 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Ok(())
     }
 
-    /// Adds the findings about toggles whose documents have different types. Returns the other documents of
-    /// these toggles that have no waiver of that.
+    /// Adds the findings about toggles whose documents have different types, and to `unread` the new toggles
+    /// with a document that cannot be read: it may have values of any type. Returns the other documents of the
+    /// former that have no waiver. The service ignores case, so the spellings of a key are one toggle.
     fn types(
         &mut self,
         noted: &[Noted],
         problems: &mut BTreeMap<usize, Vec<ReferenceProblem>>,
+        unread: &mut BTreeMap<ToggleId, Mixed>,
     ) -> Result<BTreeSet<ToggleId>, Error> {
         let is_same = |a: &Noted, b: &Noted| a.id.project() == b.id.project();
         let (mut first, mut unwaived) = (0, BTreeSet::new());
         for project in noted.chunk_by(is_same) {
             let new = || project.iter().enumerate().filter(|(_, one)| one.has_new_type);
-            let keys: HashSet<&str> = new().map(|(_, one)| one.id.toggle()).collect();
+            let keys: HashSet<String> = new().map(|(_, one)| one.id.toggle().to_lowercase()).collect();
+            let mut invalid: HashMap<String, String> = HashMap::new();
             let mut found: HashMap<String, Vec<Typed>> = HashMap::new();
             let name = project[0].id.project().to_owned();
             self.documents(
                 &name,
-                |key| keys.contains(key),
+                |key| keys.contains(&key.to_lowercase()),
                 |library, id, file| {
-                    if let Some(kind) = library.type_of(noted, &id, file)? {
-                        found.entry(id.toggle().to_owned()).or_default().push(Typed { id, file, kind });
+                    let key = id.toggle().to_lowercase();
+                    match library.type_of(noted, &id, file)? {
+                        Some(kind) => found.entry(key).or_default().push(Typed { id, file, kind }),
+                        None => _ = invalid.entry(key).or_insert_with(|| library.path(&id, file)),
                     }
                     Ok(())
                 },
@@ -394,13 +402,17 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
             let mut mixed = BTreeSet::new();
             for (at, one) in new() {
                 let Some(kind) = one.outline.kind else { continue };
-                let others = found.get(one.id.toggle()).map(Vec::as_slice).unwrap_or_default();
+                let key = one.id.toggle().to_lowercase();
+                if let Some(path) = invalid.get(&key) {
+                    unread.insert(one.id.clone(), Mixed::Unread(path.as_str().into()));
+                }
+                let others = found.get(&key).map(Vec::as_slice).unwrap_or_default();
                 if let Some(problem) = self.disagreement(kind, others) {
                     problems.entry(first + at).or_default().push(problem);
-                    mixed.insert(one.id.toggle());
+                    mixed.insert(key);
                 }
             }
-            for others in mixed.into_iter().filter_map(|key| found.get(key)) {
+            for others in mixed.iter().filter_map(|key| found.get(key)) {
                 let is_new = |id: &ToggleId| {
                     let known = project.binary_search_by(|one| one.id.cmp(id));
                     known.is_ok_and(|at| project[at].has_new_type)

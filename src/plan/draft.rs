@@ -10,8 +10,9 @@ use super::order;
 use super::policy::{FirstPassChoice, FirstPassRules, by_operator};
 use super::waits::note_needs;
 use super::{
-    Before, Change, FirstPass, LiveDifferences, Needs, OnDrift, OnInvalid, Orphan, OrphanReason, Overrides,
-    Overwrite, Plan, Policy, Replaced, ReplacedFile, SourceInfo, StateEdit, Stopped, WithheldToggle,
+    Before, Change, FirstPass, LiveDifferences, Mixed, Needs, OnDrift, OnInvalid, Orphan, OrphanReason,
+    Overrides, Overwrite, Plan, Policy, Replaced, ReplacedFile, SourceInfo, StateEdit, Stopped,
+    WithheldToggle,
 };
 use crate::document::Diagnostic;
 use crate::model::{
@@ -507,8 +508,8 @@ pub struct Input {
     pub findings: Vec<Diagnostic>,
     /// What the documents need that the changed ones lead to.
     pub(crate) needs: Needs,
-    /// The toggles whose documents have values of different types, and whether waivers accept that.
-    pub(crate) mixed: BTreeMap<ToggleId, bool>,
+    /// The toggles whose documents do not give them one type.
+    pub(crate) mixed: BTreeMap<ToggleId, Mixed>,
     /// What the documents need that do not change and that are invalid because of a change.
     pub(crate) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
 }

@@ -217,6 +217,18 @@ pub(super) fn mixed_types() -> Hold {
     )
 }
 
+/// The toggle does not exist, and one of its documents cannot be read.
+pub(super) fn unread_types(path: &str) -> Hold {
+    Hold::new(
+        HoldKind::ReturnType,
+        format!(
+            "not created: the type of a toggle depends on all of its documents and cannot be changed later, and `{}` is invalid; \
+             correct or remove that document",
+            escaped(path)
+        ),
+    )
+}
+
 pub(super) fn stopped() -> Hold {
     Hold::new(HoldKind::Stopped, "nothing is published while a document is invalid (`on_invalid: stop`)")
 }

@@ -45,6 +45,7 @@ pub use policy::{
     FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Overrides, Policy,
 };
 pub use sentences::sentences;
+pub(crate) use value::Mixed;
 pub use value::{
     Approved, Base, FETCH_ALL, HISTORY_CUT, Lane, Plan, PlanCounts, SourceInfo, Stopped, guessed,
 };

@@ -35,8 +35,8 @@ pub struct Plan {
     pub(super) overrides: Overrides,
     /// What the toggles need that do not change, as far as changes lead to them.
     pub(super) needs: Needs,
-    /// The toggles whose documents have values of different types, and whether waivers accept that.
-    pub(super) mixed: BTreeMap<ToggleId, bool>,
+    /// The toggles whose documents do not give them one type.
+    pub(super) mixed: BTreeMap<ToggleId, Mixed>,
     /// What the documents need that do not change and that are invalid because of a change.
     pub(super) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
     pub(super) stopped: Option<Stopped>,
@@ -44,6 +44,17 @@ pub struct Plan {
     pub(super) is_refused: bool,
     /// What differs on the service; none if it was not read.
     pub(super) drift: Option<Box<DriftReport>>,
+}
+
+/// Why the values of one document do not tell the type of a new toggle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Mixed {
+    /// Its documents have values of different types, and a waiver in each of them accepts that.
+    Waived,
+    /// Its documents have values of different types.
+    Refused,
+    /// The document at this path cannot be read.
+    Unread(Arc<str>),
 }
 
 /// The numbers that decide an exit code.
@@ -292,8 +303,9 @@ impl Plan {
         match self.mixed.get(id) {
             None => Ok(own),
             // Every value is a text.
-            Some(true) => Ok(ReturnType::String),
-            Some(false) => Err(super::hold::mixed_types()),
+            Some(Mixed::Waived) => Ok(ReturnType::String),
+            Some(Mixed::Refused) => Err(super::hold::mixed_types()),
+            Some(Mixed::Unread(path)) => Err(super::hold::unread_types(path)),
         }
     }
 

@@ -574,6 +574,38 @@ fn a_toggle_is_not_created_while_its_documents_disagree_about_its_type() {
 }
 
 #[test]
+fn a_toggle_is_created_only_when_all_of_its_documents_tell_its_type() {
+    let texts = toggle(&[], ["red", "green"]);
+    // The service takes the spellings of a key for one toggle.
+    for (path, other, said) in [
+        (
+            "shop/test/new.yaml",
+            "disabled: {",
+            "`shop/test/new.yaml` is invalid; correct or remove that document",
+        ),
+        (
+            "shop/test/New.yaml",
+            "disabled: {",
+            "`shop/test/New.yaml` is invalid; correct or remove that document",
+        ),
+        ("shop/test/New.yaml", texts.as_str(), "its documents have values of different types"),
+    ] {
+        let service = LiveService::start(&json!([]));
+        service.world.repo.file("shop/prod/new.yaml", toggle(&[], SWITCH)).file(path, other);
+        service.world.repo.commit("Add new");
+        let apply = || {
+            let apply = service.apply().set("first-pass", "assert").set("on-missing", "create");
+            apply.set("only", "shop/prod/*")
+        };
+        apply().exit(4).any_stderr().stdout_contains(&["held shop/prod/new", said]);
+        let list = service.request("GET", "/api/projects/shop/toggles/new", None);
+        assert_eq!(list["returnType"], Value::Null, "{list}");
+        service.world.repo.file(path, toggle(&[], SWITCH)).commit("Correct new");
+        apply().exit(0).any_stderr().stdout_contains(&["applied shop/prod/new (create)"]);
+    }
+}
+
+#[test]
 fn a_prerequisite_of_another_type_than_on_the_service_is_held_and_the_plan_shows_it() {
     // The values of the document look like booleans, but the toggle is one of texts there.
     let service = LiveService::start(&json!([
