@@ -202,7 +202,7 @@ fn run_flags(this: Command, flags: &Flags, settings: Option<&Settings>) -> RunFl
     // What several processes share is read wherever a command is run, a daemon's folder only where it is.
     let has_own_folder = is_daemon && settings.is_some_and(|settings| settings.state_remote.is_some());
     let is_of_others = |setting: &&SettingInfo| {
-        !OF_THIS_INVOCATION.contains(&setting.name) && !(has_own_folder && setting.name == "state_dir")
+        !(OF_THIS_INVOCATION.contains(&setting.name) || has_own_folder && setting.name == "state_dir")
     };
     for setting in config::settings().iter().filter(is_of_others) {
         let Some(values) = flags.get(setting.name) else {
@@ -211,7 +211,7 @@ fn run_flags(this: Command, flags: &Flags, settings: Option<&Settings>) -> RunFl
         let is_taken = |command: &&Command| match **command {
             // It is run in a clone, which a daemon's machine does not have.
             Command::Import => {
-                !NOT_OF_IMPORT.contains(&setting.name) && !(is_daemon && setting.value_name() == Some("FILE"))
+                !(NOT_OF_IMPORT.contains(&setting.name) || is_daemon && setting.value_name() == Some("FILE"))
             }
             // They are for a terminal that may be on another machine, so the daemon's files mean nothing
             // there.

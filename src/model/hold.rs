@@ -89,7 +89,7 @@ pub struct Hold {
     pub(crate) fact: String,
     /// How to have the change published nevertheless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) advice: Option<Advice>,
+    pub(crate) advice: Option<Box<Advice>>,
     /// The decisions of operators that release the change.
     #[serde(default)]
     pub releases: Vec<Override>,
@@ -126,7 +126,7 @@ impl Hold {
 
     /// Adds how to have the change published nevertheless.
     pub(crate) fn advised(self, advice: Advice) -> Self {
-        Self { advice: Some(advice), ..self }
+        Self { advice: Some(Box::new(advice)), ..self }
     }
 
     /// Returns the reason in one line, with the ways out that its readers have, each command with the flags of

@@ -173,7 +173,7 @@ impl DriftReport {
     /// Returns the facts on toggles that differ from what was applied, by toggle.
     pub fn facts(&self, on_missing: OnMissing) -> BTreeMap<ToggleId, Hold> {
         let drifted = self.drifted.iter().map(|drifted| {
-            let fact = hold::drift(&drifted.live, drifted.to_string());
+            let fact = hold::drift(&drifted.live, &drifted.to_string());
             (drifted.applied.id.clone(), fact)
         });
         let missing = self.missing.iter().filter(|missing| missing.applied.is_some());

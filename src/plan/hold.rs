@@ -562,7 +562,7 @@ pub(super) fn untargeted() -> Hold {
 }
 
 /// The fact that an applied toggle differs on the service, although no change to it is due.
-pub(super) fn drift(made: &LiveToggle, fact: String) -> Hold {
+pub(super) fn drift(made: &LiveToggle, fact: &str) -> Hold {
     made_on_service(HoldKind::Drifted, made, format!("{fact}: {}", made.keep()))
         .advised(overwrite(&made.id, "to undo it"))
 }
