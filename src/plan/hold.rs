@@ -318,16 +318,21 @@ pub(super) fn first_pass(
     };
     let restore = if why == Unapplied::Lost { "restore it; without it, " } else { "" };
     let fact = format!("{fact}{dispute}: {restore}{}", first_pass_advice(why, policy));
+    // The words of the advice and the order that can be copied name the same choice first.
+    let (first, second) = match (why, policy.reads_live()) {
+        (Unapplied::Lost, true) => ("adopt", "assert"),
+        _ => ("assert", "adopt"),
+    };
     let hold = Hold::new(kind, fact).advised(Advice {
         aim: "to decide for this environment only".to_owned(),
         // Another one would not end a dispute.
         by_trailer: (policy.allows_trailers && !is_disputed).then(|| {
             format!(
-                "put the trailer `{FIRST_PASS_TRAILER}: assert` or `adopt` on a commit that adds or changes a document of it"
+                "put the trailer `{FIRST_PASS_TRAILER}: {first}` or `{second}` on a commit that adds or changes a document of it"
             )
         }),
         by_order: Some(format!(
-            "run `gitoggle allow first-pass-assert {environment}` or `first-pass-adopt`"
+            "run `gitoggle allow first-pass-{first} {environment}` or `first-pass-{second}`"
         )),
         ..Advice::default()
     });

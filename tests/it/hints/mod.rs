@@ -57,6 +57,8 @@ fn filled(text: &str) -> String {
             (true, "name") => filled.push_str("plan"),
             (true, "toggle") => filled.push_str("shop/production/pay"),
             (true, _) => filled.push_str("shop/production"),
+            // A choice for a first pass.
+            (false, "first") => filled.push_str("assert"),
             (false, _) => {}
         }
         rest = after;

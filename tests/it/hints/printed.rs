@@ -933,7 +933,7 @@ const HINTS: &[Hint] = &[
     },
     Hint {
         file: "plan/hold.rs",
-        command: "gitoggle allow first-pass-assert {environment}",
+        command: "gitoggle allow first-pass-{first} {environment}",
         beside: "nothing is applied here yet",
         place: || {
             let world = World::new();
