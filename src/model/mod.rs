@@ -19,7 +19,7 @@ mod request;
 mod review;
 mod scope;
 mod sdk;
-mod similar;
+mod suggestion;
 mod targeting;
 mod text;
 mod thresholds;
@@ -60,7 +60,7 @@ pub use scope::{
     Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,
 };
 pub use sdk::{Sdk, Sdks};
-pub(crate) use similar::closest;
+pub(crate) use suggestion::closest;
 pub use targeting::{
     Between, Condition, Content, Payload, Prerequisite, ReturnType, Rule, Serve, ServiceKind, Targeting,
     Variation,
