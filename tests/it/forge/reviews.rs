@@ -450,8 +450,8 @@ fn a_fast_forward_of_several_commits_is_held_with_its_request_and_planned_again_
         team.set("t0", 21);
         let first = team.head();
         team.set("t1", 21).merge(1, Merge::FastForward);
-        let why = "pull request 1, which has no plan in a comment that gitoggle wrote with this token's user and these \
-                   settings, and that is unchanged since; to publish it, run the plan job of pull request 1 again, or ";
+        let why = "pull request 1, which has no plan in a comment that gitoggle wrote with this token's user, `--root` and \
+                   `--layout`, and that is unchanged since; to publish it, run the plan job of pull request 1 again, or ";
         team.job().exit(4).any_stderr().stdout_contains(&[
             &format!("not reviewed: it came from commit {first}, perhaps of {why}"),
             &format!("not reviewed: it came from {why}"),
