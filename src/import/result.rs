@@ -152,9 +152,12 @@ impl ImportStop {
                 OutcomeKind::Unauthorized | OutcomeKind::Forbidden => {
                     "check that the token is valid and may read these projects"
                 }
-                OutcomeKind::Misrouted => "check the path of `--base-url`, and the proxy settings",
+                // A server that answers with a code is at that address, and lacks the lists.
+                OutcomeKind::Misrouted if failure.code.is_none() => {
+                    "check the path of `--base-url`, and the proxy settings"
+                }
                 OutcomeKind::Untrusted => "check `--base-url`, `--ca-file` and the proxy settings",
-                OutcomeKind::Refused => {
+                OutcomeKind::Misrouted | OutcomeKind::Refused => {
                     "check `--base-url`, and that the service is a FeatureProbe (`--service-kind`)"
                 }
                 OutcomeKind::Applied | OutcomeKind::Busy | OutcomeKind::Lost => {

@@ -34,7 +34,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
             format!("the service rejected the token: {}", description(status, body)),
         ),
         (403, _) | (400..=499, Some("forbidden")) => (OutcomeKind::Forbidden, description(status, body)),
-        (400.., None) if is_of_another_server(status, body, trust) => (
+        (404 | 405, None) if is_of_another_server(body, trust) => (
             OutcomeKind::Misrouted,
             format!(
                 "{}; check `--base-url`, and that the toggle exists on the service",
@@ -52,13 +52,10 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
     }
 }
 
-/// Returns whether an error without a code of the service may be that of a proxy, or of a server at a wrong
-/// address. A page of HTML is never the service's, and no text about a 404 or 405 is, whatever came before.
-fn is_of_another_server(status: u16, body: &Body, trust: ServiceTrust) -> bool {
-    match body {
-        Body::Other { begins } => matches!(status, 404 | 405) || begins.starts_with('<'),
-        _ => matches!(status, 404 | 405) && trust == ServiceTrust::Unproven,
-    }
+/// Returns whether a 404 or 405 without a code of the service may be that of a proxy, or of a server at a wrong
+/// address. One whose body is not JSON is, whatever came before.
+fn is_of_another_server(body: &Body, trust: ServiceTrust) -> bool {
+    trust == ServiceTrust::Unproven || matches!(body, Body::Other { .. })
 }
 
 /// What to do about a publish to something that the service does not have, after the reason.
@@ -355,12 +352,10 @@ mod tests {
             (405, HTML, Proven, "misrouted", Unknown),
             (400, JSON, Unproven, "refused", NotStored),
             (400, NOTHING, Unproven, "refused", NotStored),
-            (400, HTML, Unproven, "misrouted", Unknown),
-            (400, HTML, Proven, "misrouted", Unknown),
-            (400, "no", Proven, "refused", Unknown),
+            (400, HTML, Unproven, "refused", Unknown),
             (409, JSON, Proven, "refused", NotStored),
             (410, JSON, Proven, "refused", NotStored),
-            (413, HTML, Unproven, "misrouted", Unknown),
+            (413, HTML, Unproven, "refused", Unknown),
             (415, JSON, Proven, "refused", NotStored),
             (422, JSON, Proven, "refused", NotStored),
             (451, JSON, Proven, "refused", NotStored),

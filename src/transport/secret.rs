@@ -44,7 +44,7 @@ pub enum SecretSource {
 pub enum SecretError {
     #[error("the secret file `{}` is empty", .0.display())]
     Empty(PathBuf),
-    #[error("the secret file `{}` must be a regular file, because it is read again at every use", .0.display())]
+    #[error("the secret file `{}` is not a regular file, which it has to be, because it is read at every use", .0.display())]
     NotRegular(PathBuf),
     #[error("the secret file `{}` is larger than 64 KiB", .0.display())]
     TooLarge(PathBuf),
