@@ -217,19 +217,19 @@ impl Merges {
             !matches!(review.plan, CommentPlan::Reviewed(_))
                 && self.history.parents(review.merged_as).len() == 1
         });
-        match (bounds.applied, brought) {
+        match (bounds.applied, brought, next) {
             _ if matches!(change.before, Before::Live(_)) => {
                 unlisted("and no plan of a pull request that was merged since lists it")
             }
-            (_, Some(RequestReview { number, plan, .. })) => UnlistedChange {
+            (_, Some(RequestReview { number, plan, .. }), _) => UnlistedChange {
                 why: format!("came from pull request {number}, {}", why_unlisted(plan)),
                 request: (*plan != CommentPlan::Unlisted).then_some(*number),
             },
-            _ if let Some(RequestReview { number, plan, .. }) = next => UnlistedChange {
+            (_, None, Some(RequestReview { number, plan, .. })) => UnlistedChange {
                 why: origin(change, &format!("perhaps of pull request {number}, {}", why_unlisted(plan))),
                 request: (*plan != CommentPlan::Unlisted).then_some(*number),
             },
-            (Applied::Elsewhere(revision), _) => unlisted(&format!(
+            (Applied::Elsewhere(revision), ..) => unlisted(&format!(
                 "whose reviews cannot be told from older ones, because this clone lacks {}, at which the toggle was last \
                  applied",
                 revision.short()
@@ -240,7 +240,7 @@ impl Merges {
             _ if !can_review.is_empty() => {
                 unlisted("which no plan of a pull request that was merged since lists")
             }
-            (Applied::At(revision), _) if self.until[&revision].contains(&bounds.commit) => {
+            (Applied::At(revision), ..) if self.until[&revision].contains(&bounds.commit) => {
                 // The record of the toggle itself may be of a history that was rewritten, so this revision
                 // only has what was applied.
                 unlisted(&format!(
