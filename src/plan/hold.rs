@@ -498,8 +498,8 @@ pub(crate) fn needs_missing(needed: &ToggleId) -> Hold {
     Hold::new(
         HoldKind::Missing,
         format!(
-            "its prerequisite `{}` is not applied, and the service does not have it: SDKs would serve everyone the disabled \
-             serve; this is sent once `{0}` is applied",
+            "its prerequisite `{}` is not applied, and the service does not have it, so it would not be met; this is sent \
+             once `{0}` is applied",
             needed.toggle()
         ),
     )
@@ -525,10 +525,7 @@ pub(super) fn awaits_other(other: &str, what: Awaited) -> Hold {
         Awaited::Dependent => {
             "what the service has of that toggle needs a value of this one that this change takes away"
         }
-        Awaited::Prerequisite => {
-            "the prerequisite on that toggle asks for a value that it serves only then, and SDKs would serve everyone the \
-             disabled serve"
-        }
+        Awaited::Prerequisite => "the prerequisite on that toggle asks for a value that it serves only then",
     };
     Hold::new(
         HoldKind::AwaitsChange,
