@@ -57,35 +57,40 @@ pub(super) fn file_at(reader: &Reader, start: CommitId, path: &str) -> Result<Op
     })
 }
 
-/// Returns those of `among` in which the file at `path` (relative to the top) means something else, and the
-/// ancestors of these in `among`. `commits` has each commit before its parents. Where a partial clone lacks a
-/// tree, nobody knows what the file means there.
+/// Returns those of `among` in which the file at `path` (relative to the top) means something else than in
+/// `tree`, and the ancestors of these in `among`. `commits` has each commit before its parents. Where a partial
+/// clone lacks a tree, nobody knows what the file means there.
 pub(super) fn undone(
     trees: &mut TreeCache<'_>,
     commits: &[CommitNode],
     among: &BTreeSet<CommitId>,
     path: &str,
+    tree: ObjectId,
     means_the_same: &mut dyn FnMut(Option<ObjectId>) -> Result<bool, Error>,
 ) -> Result<BTreeSet<CommitId>, Error> {
-    let mut undone = BTreeSet::new();
-    let (mut by_tree, mut by_file) = (HashMap::new(), HashMap::new());
+    let (mut undone, mut current) = (BTreeSet::new(), None);
+    // A lookup reads a whole folder, which can have thousands of files that are asked for one by one.
+    let (mut by_tree, mut by_file) = (HashMap::from([(tree, true)]), HashMap::new());
     for node in commits.iter().filter(|node| among.contains(&node.id)) {
         let is_same = match by_tree.get(&node.tree) {
             Some(known) => *known,
             None => {
-                let found = match file(trees, node.tree, path)? {
+                let current = match current {
+                    Some(known) => known,
+                    None => *current.insert(file(trees, tree, path)?),
+                };
+                let version = match file(trees, node.tree, path)? {
                     FileAt::Missing => None,
                     FileAt::Nothing => Some(None),
                     FileAt::File(id) => Some(Some(id)),
                 };
-                let is_same = match found.map(|found| (found, by_file.get(&found))) {
+                let is_same = match version {
                     None => false,
-                    Some((_, Some(known))) => *known,
-                    Some((found, None)) => {
-                        let is_same = means_the_same(found)?;
-                        by_file.insert(found, is_same);
-                        is_same
-                    }
+                    Some(version) if is_file(current, version) => true,
+                    Some(version) => match by_file.get(&version) {
+                        Some(known) => *known,
+                        None => *by_file.entry(version).or_insert(means_the_same(version)?),
+                    },
                 };
                 by_tree.insert(node.tree, is_same);
                 is_same
@@ -99,6 +104,10 @@ pub(super) fn undone(
         }
     }
     Ok(undone)
+}
+
+fn is_file(at: FileAt, version: Option<ObjectId>) -> bool {
+    at == version.map_or(FileAt::Nothing, FileAt::File)
 }
 
 /// Returns whether `object` is at `path` (relative to the top) in any commit of the history of `start`.

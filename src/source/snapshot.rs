@@ -279,12 +279,11 @@ impl Snapshot {
     ) -> Result<Vec<BTreeSet<CommitId>>, Error> {
         self.query(|reader, start| {
             let mut trees = search::TreeCache::new(reader);
-            let mut undone = Vec::with_capacity(paths.len());
+            let (tree, mut undone) = (reader.node(start)?.tree, Vec::with_capacity(paths.len()));
             for (number, (path, among)) in paths.iter().enumerate() {
                 let path = self.full(path);
-                let current = search::file_at(reader, start, &path)?;
-                let mut is_same = |version| Ok(version == current || means_the_same(number, version)?);
-                undone.push(search::undone(&mut trees, &history.commits, among, &path, &mut is_same)?);
+                let mut is_same = |version| means_the_same(number, version);
+                undone.push(search::undone(&mut trees, &history.commits, among, &path, tree, &mut is_same)?);
             }
             Ok(undone)
         })

@@ -1,5 +1,7 @@
 //! Lost, late and unexpected responses, and when a request is repeated.
 
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use super::{each, sent_the_same, waiting};
@@ -96,11 +98,21 @@ fn a_lost_reply_stays_unknown_until_it_is_resolved() {
     assert_eq!(requests[0].body()["content"], crate::support::content(18));
 }
 
+/// Keeps the port of `url`, so that no other test listens on it. The end of a listening socket refuses
+/// connections until it is dropped.
+fn refusing(url: &str) -> TcpStream {
+    let port = url.rsplit_once(':').unwrap().1.parse().unwrap();
+    let socket = TcpStream::from(OwnedFd::from(TcpListener::bind(("127.0.0.1", port)).unwrap()));
+    socket.shutdown(Shutdown::Read).unwrap();
+    socket
+}
+
 #[test]
 fn a_service_that_cannot_be_reached_is_reported_with_the_reason() {
     let mut world = waiting();
     let url = world.service.url();
     world.service = Service::start();
+    let _port = refusing(&url);
     world
         .apply()
         .set("base-url", &url)
@@ -109,7 +121,7 @@ fn a_service_that_cannot_be_reached_is_reported_with_the_reason() {
         .never_says(&[TOKEN]);
     world.nothing_sent();
     // Listens, so that TCP connects, and never answers in TLS.
-    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let mute = format!("https://{}", mute.local_addr().unwrap());
     for (url, words) in [
         (mute.as_str(), "no connection was made in time"),
