@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{each, sent_the_same, waiting};
 use crate::support::answer::Then;
-use crate::support::{Answer, Request, Service, TOKEN, World, doc};
+use crate::support::{Answer, Request, Service, TOKEN, World, doc, eventually};
 
 #[test]
 fn an_unexpected_response_makes_the_toggle_unknown_and_the_same_request_is_repeated() {
@@ -102,7 +102,9 @@ fn a_lost_reply_stays_unknown_until_it_is_resolved() {
 /// connections until it is dropped.
 fn refusing(url: &str) -> TcpStream {
     let port = url.rsplit_once(':').unwrap().1.parse().unwrap();
-    let socket = TcpStream::from(OwnedFd::from(TcpListener::bind(("127.0.0.1", port)).unwrap()));
+    // The thread of the service that had it may still end.
+    let listener = eventually("the port", || TcpListener::bind(("127.0.0.1", port)).ok());
+    let socket = TcpStream::from(OwnedFd::from(listener));
     socket.shutdown(Shutdown::Read).unwrap();
     socket
 }
