@@ -507,14 +507,16 @@ impl ShapeReader<'_> {
             NodeKind::Sequence(items) => items.iter().all(is_scalar),
             _ => true,
         };
+        if matches!(field.node.kind, NodeKind::Mapping(_)) && self.is_distribution(field.node) {
+            return None;
+        }
+        if !is_plain && let Some(split) = meant::split(field.node, &self.variations) {
+            let message = "`split` has percentages by name, or a list of weights";
+            let finding = Finding::at(&check::WRONG_TYPE, field.key, message);
+            self.add(finding.help(rollout(Some(split))));
+            return None;
+        }
         match &field.node.kind {
-            NodeKind::Mapping(_) if self.is_distribution(field.node) => None,
-            _ if !is_plain && let Some(split) = meant::split(field.node, &self.variations) => {
-                let message = "`split` has percentages by name, or a list of weights";
-                let finding = Finding::at(&check::WRONG_TYPE, field.key, message);
-                self.add(finding.help(rollout(Some(split))));
-                None
-            }
             NodeKind::Mapping(entries) => {
                 let mut first: HashMap<&str, Span> = HashMap::new();
                 let mut shares = Vec::new();
