@@ -219,8 +219,9 @@ mod tests {
     use fastrand::Rng;
 
     use super::*;
-    use crate::model::{Action, Attribution, Format, ObjectId, Payload, ToggleId, Version};
-    use crate::plan::{Before, Overwrite};
+    use crate::model::Payload;
+    use crate::plan::Before;
+    use crate::plan::tests::change_of;
 
     /// What each toggle needs; none if the toggle does not exist.
     type Edges = BTreeMap<usize, BTreeSet<usize>>;
@@ -238,24 +239,8 @@ mod tests {
     }
 
     fn change(number: usize, before: Option<&BTreeSet<usize>>, after: &BTreeSet<usize>) -> Change {
-        let id: ToggleId = format!("shop/prod/t{number}").parse().unwrap();
-        Change {
-            version: Version {
-                path: format!("{id}.yaml").into(),
-                id,
-                format: Format::Yaml,
-                object: ObjectId([0; 20]),
-                payload: payload(after, true),
-            },
-            action: if before.is_some() { Action::Update } else { Action::Create },
-            before: before.map_or(Before::Nothing, |before| Before::Applied(payload(before, false))),
-            attribution: Attribution::Uncommitted,
-            comment_max_chars: 0,
-            is_retry: false,
-            overwrite: Overwrite::Held,
-            replaces: None,
-            passed: false,
-        }
+        let before = before.map_or(Before::Nothing, |before| Before::Applied(payload(before, false)));
+        change_of(&format!("t{number}"), before, payload(after, true))
     }
 
     /// Returns the prerequisites of `count` toggles, of which some do not exist, without a cycle.

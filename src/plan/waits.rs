@@ -203,8 +203,9 @@ impl<'a> EnvironmentChanges<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Action, Attribution, Format, ObjectId, Payload, Version};
-    use crate::plan::{Before, Overwrite};
+    use crate::model::Payload;
+    use crate::plan::Before;
+    use crate::plan::tests::change_of;
 
     /// Targeting that serves the first of these values while it is disabled.
     fn payload(disabled: bool, values: &[&str], needs: &[(&str, &str)]) -> Payload {
@@ -223,28 +224,11 @@ mod tests {
     }
 
     fn change(key: &str, before: Payload, after: Payload) -> Change {
-        let id: ToggleId = format!("shop/prod/{key}").parse().unwrap();
-        Change {
-            version: Version {
-                path: format!("{id}.yaml").into(),
-                id,
-                format: Format::Yaml,
-                object: ObjectId([0; 20]),
-                payload: after,
-            },
-            action: Action::Update,
-            before: Before::Applied(before),
-            attribution: Attribution::Uncommitted,
-            comment_max_chars: 0,
-            is_retry: false,
-            overwrite: Overwrite::Held,
-            replaces: None,
-            passed: false,
-        }
+        change_of(key, Before::Applied(before), after)
     }
 
     fn created(key: &str, after: Payload) -> Change {
-        Change { action: Action::Create, before: Before::Nothing, ..change(key, after.clone(), after) }
+        change_of(key, Before::Nothing, after)
     }
 
     /// Returns why the first change waits if the second one is not applied, and asserts that it does not wait

@@ -1,8 +1,9 @@
 //! Decisions by the live state.
 
+use super::change_of;
 use crate::model::{
-    Action, Attribution, CommitId, Format, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ObjectId,
-    Payload, ReturnType, Sent, TargetingDigest, Version,
+    Action, CommitId, Format, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ObjectId, Payload,
+    ReturnType, Sent, TargetingDigest,
 };
 use crate::plan::{
     Before, Change, ListedType, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy,
@@ -28,23 +29,7 @@ pub(super) fn payload(value: &str) -> Payload {
 }
 
 pub(super) fn change(before: Before) -> Change {
-    Change {
-        version: Version {
-            id: "shop/prod/a".parse().unwrap(),
-            path: "shop/prod/a.yaml".into(),
-            format: Format::Yaml,
-            object: ObjectId([0; 20]),
-            payload: payload("desired"),
-        },
-        action: Action::Update,
-        before,
-        attribution: Attribution::Uncommitted,
-        comment_max_chars: 0,
-        is_retry: false,
-        overwrite: Overwrite::Held,
-        replaces: None,
-        passed: false,
-    }
+    Change { action: Action::Update, ..change_of("a", before, payload("desired")) }
 }
 
 pub(super) fn live(version: u64, value: &str) -> LiveToggle {

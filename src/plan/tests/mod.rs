@@ -25,6 +25,23 @@ use crate::model::{
 };
 use crate::report as render;
 
+/// Returns the change of `shop/prod/KEY` to `after`.
+pub(super) fn change_of(key: &str, before: Before, after: Payload) -> Change {
+    let id: ToggleId = format!("shop/prod/{key}").parse().unwrap();
+    let path = format!("{id}.yaml").into();
+    Change {
+        version: Version { id, path, format: Format::Yaml, object: ObjectId([0; 20]), payload: after },
+        action: if before == Before::Nothing { Action::Create } else { Action::Update },
+        before,
+        attribution: Attribution::Uncommitted,
+        comment_max_chars: 0,
+        is_retry: false,
+        overwrite: Overwrite::Held,
+        replaces: None,
+        passed: false,
+    }
+}
+
 /// A document: what it means, and its blob. Two blobs may mean the same.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Doc {
