@@ -293,7 +293,12 @@ impl ScanMemory {
             let object = self.known.get(&id).map(KnownDifference::object);
             let object = object.or_else(|| Some(self.earlier.get(&id)?.object));
             let object = object.or_else(|| Some(self.versions.toggles.get(&id)?.object))?;
-            Some((id, OtherVersion { object, fact }))
+            let since = match self.known.get(&id) {
+                Some(KnownDifference::Drifted(drifted)) => drifted.since,
+                Some(KnownDifference::Missing(_)) => None,
+                None => self.earlier.get(&id).and_then(|other| other.since),
+            };
+            Some((id, OtherVersion { object, since, fact }))
         };
         self.versions.differences = self.facts(on_missing).into_iter().filter_map(other).collect();
         &self.versions

@@ -14,7 +14,7 @@ use crate::model::{
 use crate::pass::{Error, PassContext, Rules};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
 use crate::service::{LiveReader, Outcome, ReadSession};
-use crate::state::{EqualVersion, StateSnapshot};
+use crate::state::{EqualVersion, OtherVersion, StateSnapshot};
 
 /// How many seconds the service's payload for SDKs may lag behind a change (src/service/featureprobe.md,
 /// "Reading").
@@ -135,7 +135,7 @@ impl<'a> Scan<'a> {
     /// Compares the live state of a toggle with the applied document.
     fn toggle(&mut self, id: ToggleId, live: Live) -> Result<(), Error> {
         self.memory.unread.remove(&id);
-        self.memory.earlier.remove(&id);
+        let earlier = self.memory.earlier.remove(&id);
         self.memory.archived.remove(&id);
         self.memory.compared.insert(id.clone());
         if self.request.wanted.is_some_and(|wanted| wanted.contains(&id)) {
@@ -148,7 +148,7 @@ impl<'a> Scan<'a> {
         let lack = match &live {
             Live::Missing { .. } => Lack::Toggle,
             Live::Untargeted => Lack::Targeting,
-            Live::Toggle(live) => return self.compare(id, live),
+            Live::Toggle(live) => return self.compare(id, live, earlier),
         };
         // A plan that creates it again decides by its live state.
         self.live.insert(id.clone(), live);
@@ -168,7 +168,13 @@ impl<'a> Scan<'a> {
         self.report.missing.push(MissingToggle { id, lack, applied: None });
     }
 
-    fn compare(&mut self, id: ToggleId, live: &LiveToggle) -> Result<(), Error> {
+    /// Compares a toggle with what is applied. `earlier` is the difference that an earlier process found.
+    fn compare(
+        &mut self,
+        id: ToggleId,
+        live: &LiveToggle,
+        earlier: Option<OtherVersion>,
+    ) -> Result<(), Error> {
         self.notice(&id, live);
         let Some(applied) = self.applied.version(&id)? else {
             self.unread(id, "the applied document can no longer be read".to_owned());
@@ -182,7 +188,9 @@ impl<'a> Scan<'a> {
         }
         // A plan that overwrites it decides by its live state.
         self.live.insert(id.clone(), Live::Toggle(Box::new(live.clone())));
-        let since = self.applied_version(&id, applied.object);
+        let earlier = earlier.filter(|earlier| earlier.object == applied.object);
+        let since =
+            earlier.and_then(|earlier| earlier.since).or_else(|| self.applied_version(&id, applied.object));
         let drifted = DriftedToggle { applied, live: live.clone(), since, is_documented: false };
         self.differs(id, KnownDifference::Drifted(Box::new(drifted)));
         Ok(())

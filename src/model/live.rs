@@ -36,11 +36,13 @@ pub struct LiveToggle {
     pub return_type: Option<ReturnType>,
     /// The versions that replaced what was applied, oldest first; empty if they were not read.
     pub events: Vec<LiveVersion>,
+    /// Whether more versions, before `events`, may have replaced what was applied.
+    pub has_earlier_events: bool,
 }
 
 impl LiveToggle {
-    /// The number of versions to read if it is not known which one was applied.
-    const MOST_UNKNOWN: u64 = 50;
+    /// The number of versions to read if it is not known which one was applied. A version can have 100 KiB.
+    const MOST_UNKNOWN: u64 = 200;
 
     /// Returns the number of the first version to read for [`LiveToggle::add_events`].
     pub(crate) fn first_event(&self, applied: Option<u64>) -> u64 {
@@ -62,12 +64,14 @@ impl LiveToggle {
             Some(number) => version.version <= number,
             None => applied.is_some() && version.content.payload() == applied,
         };
+        let has_unread = versions.last().is_some_and(|oldest| oldest.version > 1);
         let count = match versions.iter().position(is_applied) {
             Some(count) => count,
-            None if number.is_some() => versions.len(),
-            // Which version was applied is unknown, so only the last one is certainly newer.
+            None if number.is_some() || has_unread => versions.len(),
+            // No version has what was applied, so only the last one is certainly newer.
             None => versions.len().min(1),
         };
+        self.has_earlier_events = number.is_none() && has_unread && count == versions.len();
         self.events = versions[..count].iter().rev().cloned().collect();
     }
 }
@@ -112,5 +116,72 @@ impl LiveVersion {
     /// Returns the comment without white space around it, unless it is blank.
     pub(crate) fn shown_comment(&self) -> Option<&str> {
         Some(self.comment.trim()).filter(|comment| !comment.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn payload(value: u64) -> Payload {
+        let serve = json!({ "select": 0 });
+        let variations = json!([{ "value": value.to_string(), "name": "", "description": "" }]);
+        let content =
+            json!({ "rules": [], "disabledServe": serve, "defaultServe": serve, "variations": variations });
+        serde_json::from_value(json!({ "disabled": false, "content": content })).unwrap()
+    }
+
+    /// Returns the numbers of the events of a toggle whose versions have these contents, oldest first, and
+    /// whether there may be earlier ones.
+    fn events(contents: &[u64], number: Option<u64>, applied: u64) -> (Vec<u64>, bool) {
+        let content = |content: u64| LiveContent::Known(payload(content));
+        let mut live = LiveToggle {
+            id: "shop/prod/pay".parse().unwrap(),
+            version: contents.len() as u64,
+            content: content(*contents.last().unwrap()),
+            modified_by: None,
+            modified_at: None,
+            draft: None,
+            is_archived: false,
+            needs_approval: false,
+            return_type: None,
+            events: Vec::new(),
+            has_earlier_events: false,
+        };
+        let version = |(version, one): (u64, &u64)| LiveVersion {
+            version,
+            content: content(*one),
+            comment: String::new(),
+            created_by: None,
+            created_at: None,
+        };
+        let first = live.first_event(number);
+        let mut versions: Vec<_> =
+            (1..).zip(contents).filter(|(number, _)| *number >= first).map(version).collect();
+        versions.reverse();
+        live.add_events(&versions, number, Some(&payload(applied)));
+        (live.events.iter().map(|event| event.version).collect(), live.has_earlier_events)
+    }
+
+    #[test]
+    fn the_events_are_all_versions_after_the_applied_one() {
+        let many: Vec<u64> = (1..=300).collect();
+        for (contents, number, applied, expected, may_have_more) in [
+            (&[1, 2, 3][..], Some(1), 1, vec![2, 3], false),
+            // Known by its number, even if its content came back.
+            (&[1, 2, 1, 3], Some(1), 1, vec![2, 3, 4], false),
+            (&[1, 2, 1, 3], None, 1, vec![4], false),
+            (&[1, 2, 3], None, 1, vec![2, 3], false),
+            // No version has what was applied.
+            (&[2, 3, 4], None, 1, vec![3], false),
+            (&many, Some(7), 7, (8..=300).collect(), false),
+            (&many, None, 150, (151..=300).collect(), false),
+            (&many, None, 7, (101..=300).collect(), true),
+        ] {
+            let found = events(contents, number, applied);
+            assert_eq!(found, (expected, may_have_more), "{number:?} {applied}");
+        }
     }
 }

@@ -371,6 +371,9 @@ impl Reconciler {
         let service = self.config.service.as_ref().filter(|_| self.config.rules.policy.reads_live());
         let Some(service) = service else { return BTreeMap::new() };
         let versions = LiveVersions::open(&self.config.state_dir, &service.base_url.to_string());
-        versions.toggles.into_iter().map(|(id, equal)| (id, equal.version)).collect()
+        let others = versions.differences.into_iter();
+        let others = others.filter_map(|(id, other)| Some((id, other.since?)));
+        let equal = versions.toggles.into_iter().map(|(id, equal)| (id, equal.version));
+        others.chain(equal).collect()
     }
 }

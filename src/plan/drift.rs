@@ -215,8 +215,8 @@ impl DriftedToggle {
         match self.live.events.as_slice() {
             [] => (self.live.author(), Vec::new()),
             [one] => (self.live.author(), one.comment_line().into_iter().collect()),
-            several => {
-                let head = format!("{} changes, the last {}", several.len(), self.live.author());
+            _ => {
+                let head = format!("{} changes, the last {}", self.live.count(), self.live.author());
                 (head, self.live.event_lines())
             }
         }

@@ -25,6 +25,12 @@ impl LiveToggle {
         author(self.version, self.modified_by.as_deref(), self.modified_at)
     }
 
+    /// Returns how many events there are since it was applied, such as `more than 2`.
+    pub(super) fn count(&self) -> String {
+        let more = if self.has_earlier_events { "more than " } else { "" };
+        format!("{more}{}", self.events.len())
+    }
+
     /// Returns every event since it was applied; the newest ones if there are many.
     fn history(&self) -> String {
         let events = |events: &[LiveVersion]| {
@@ -34,7 +40,8 @@ impl LiveToggle {
             0 => self.author(),
             1..=Self::MOST_NAMED => events(&self.events),
             count => format!(
-                "{count} versions, the last {} of which are {}",
+                "{} versions, the last {} of which are {}",
+                self.count(),
                 Self::MOST_NAMED,
                 events(&self.events[count - Self::MOST_NAMED..])
             ),

@@ -34,6 +34,9 @@ pub struct LiveVersions {
 pub struct OtherVersion {
     /// The blob of the document.
     pub object: ObjectId,
+    /// The version that had its targeting, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
     /// The difference, as it was reported.
     #[serde(flatten)]
     pub fact: Hold,
@@ -80,7 +83,7 @@ mod tests {
         versions.scans.insert("shop/prod".parse().unwrap(), 3);
         let fact = Hold::over(HoldKind::Drifted, 8, "changed on the service".to_owned());
         let object = ObjectId([2; 20]);
-        let drifted = OtherVersion { object, fact };
+        let drifted = OtherVersion { object, since: Some(6), fact };
         versions.differences.insert("shop/prod/ship".parse().unwrap(), drifted);
         versions.toggles.insert("shop/prod/pay".parse().unwrap(), toggle);
         versions.payloads.insert("shop/prod".parse().unwrap(), 41);

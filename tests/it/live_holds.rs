@@ -59,6 +59,26 @@ fn every_place_names_every_change_since_a_toggle_was_applied() {
 }
 
 #[test]
+fn every_change_counts_however_many_there_are() {
+    let service = with_pay_changed("Raise the age");
+    let edit = |number: u32| {
+        service.edit("pay", json!({ "comment": format!("INCIDENT {number}"), "disabled": number % 2 == 0 }));
+    };
+    let drift = |line: &str| {
+        let place = service.connected(service.world.connected("drift")).unset("timeout");
+        place.exit(0).stdout_contains(&[&format!("~ drifted shop/prod/pay  {line}")]).any_output();
+    };
+    (0..61).for_each(edit);
+    drift("61 changes, the last version 63 by ");
+    // What was applied returns, and is changed again. Each run of the command is a process.
+    (61..63).for_each(edit);
+    drift("63 changes, the last version 65 by ");
+    // Without the notes of earlier scans, only what came after the last equal version is certain.
+    std::fs::remove_file(service.world.state().join("live.json")).unwrap();
+    drift("version 65 by ");
+}
+
+#[test]
 fn a_hold_after_an_unknown_outcome_names_every_change_since_then() {
     let service = with_pay_changed("Raise the age");
     service.script("PATCH", "/pay/", &json!("hold"));

@@ -135,6 +135,7 @@ impl LiveStore {
             needs_approval: false,
             return_type: None,
             events: Vec::new(),
+            has_earlier_events: false,
         }))
     }
 

@@ -34,6 +34,7 @@ fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_f
             needs_approval: false,
             return_type: None,
             events: Vec::new(),
+            has_earlier_events: false,
         };
         let toggles = toggles.iter().map(|toggle| (id(toggle), Live::Toggle(Box::new(live(toggle)))));
         world.overwritten = toggles.collect();

@@ -44,6 +44,7 @@ pub(super) fn live(version: u64, value: &str) -> LiveToggle {
         needs_approval: false,
         return_type: Some(ReturnType::String),
         events: Vec::new(),
+        has_earlier_events: false,
     }
 }
 

@@ -287,6 +287,7 @@ fn live(id: &ToggleId, targeting: WireTargeting, listed: &ListedToggle) -> (u64,
         needs_approval: enable_approval,
         return_type: listed.return_type,
         events: Vec::new(),
+        has_earlier_events: false,
     };
     (version, live)
 }
