@@ -19,7 +19,7 @@ use args::Invocation;
 use failure::{ExitStatus, Failure};
 use output::{show_failure, unsupported};
 
-use crate::config::{self, Command, Flags, OutputFormat, SettingInfo, Settings};
+use crate::config::{self, Command, Flags, OutputFormat, ProcessEnvironment, SettingInfo, Settings};
 use crate::git::RepoUrl;
 use crate::model::{DEFAULT_URL, RunFlags};
 use crate::source::worktree::is_bare;
@@ -88,7 +88,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     let Invocation { command, args, flags, verbosity } = invocation;
     let command = *command;
     let mut environment =
-        config::ProcessEnvironment::of_process().map_err(Failure::could_not("find the current folder"))?;
+        ProcessEnvironment::of_process().map_err(Failure::could_not("find the current folder"))?;
     if matches!(command, Command::Completions | Command::Man) {
         // An error in a setting must not break the completions of a shell.
         environment.variables.clear();
@@ -96,7 +96,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     let config::LoadedSettings { settings, warnings } = match config::load(command, flags, &environment) {
         Ok(loaded) => loaded,
         Err(errors) => {
-            run_flags(command, flags, None).install();
+            run_flags(command, &flags_of_run(command, flags, &environment), None).install();
             let output = errors.output;
             let failure = Failure::from(errors);
             if command == Command::Plan {
@@ -105,7 +105,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
             return finished(command, output, Err(failure));
         }
     };
-    run_flags(command, flags, Some(&settings)).install();
+    run_flags(command, &flags_of_run(command, flags, &environment), Some(&settings)).install();
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(command, settings.log_format, level, settings.color);
     for warning in &warnings {
@@ -193,6 +193,30 @@ const NOT_OF_IMPORT: &[&str] = &["git_password_file", "git_username", "only", "s
 
 /// The commands that a running daemon executes.
 const TO_DAEMON: [Command; 4] = [Command::Allow, Command::Suspend, Command::Resume, Command::Reconcile];
+
+/// Returns the flags of this invocation, and for a daemon or a job of a CI system also what its variables set:
+/// its messages are read where those variables are not.
+fn flags_of_run(this: Command, flags: &Flags, environment: &ProcessEnvironment) -> Flags {
+    let mut found = flags.clone();
+    if this == Command::Run || environment.is_job() {
+        let values = config::set_by_variables(environment).into_iter();
+        for (setting, value) in values.filter(|(setting, value)| is_portable(setting, value)) {
+            found.entry(setting.name.to_owned()).or_insert_with(|| vec![value]);
+        }
+    }
+    found
+}
+
+/// Returns whether a value of a setting means the same on another machine. A file of settings may be in the
+/// repository.
+fn is_portable(setting: &SettingInfo, value: &str) -> bool {
+    match setting.name {
+        "config" => true,
+        "repo" => value.parse::<RepoUrl>().is_ok_and(|url| url.local_path().is_none()),
+        "state_dir" => false,
+        _ => !matches!(setting.value_name(), Some("FILE" | "PEM")),
+    }
+}
 
 /// Returns the flags of this invocation that the commands in its messages need, too. A daemon is reached where
 /// it listens.

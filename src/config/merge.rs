@@ -27,6 +27,11 @@ pub struct ProcessEnvironment {
 }
 
 impl ProcessEnvironment {
+    /// Returns whether the process is in a job of a CI system. All of them set `CI`.
+    pub fn is_job(&self) -> bool {
+        self.variables.iter().any(|(name, value)| name == "CI" && !value.is_empty())
+    }
+
     pub fn of_process() -> std::io::Result<Self> {
         Ok(Self {
             variables: std::env::vars_os().collect(),
@@ -155,6 +160,16 @@ fn read_flags(flags: &Flags) -> Vec<Reading> {
             }
         })
         .collect()
+}
+
+/// Returns the settings that variables set, with their values.
+pub fn set_by_variables(environment: &ProcessEnvironment) -> Vec<(&'static SettingInfo, String)> {
+    let (readings, _) = read_variables(&environment.variables);
+    let values = readings.into_iter().filter_map(|reading| match reading {
+        Reading::Value(value) => Some((value.setting, value.text)),
+        Reading::Mistake(_) => None,
+    });
+    values.collect()
 }
 
 /// Returns what the variables say, and a warning for each unknown one.

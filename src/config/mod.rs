@@ -16,6 +16,6 @@ pub use checks::{LoadedSettings, forge_settings, load};
 pub use command::Command;
 pub use definition::{SettingInfo, settings};
 pub use error::{ConfigError, ConfigErrors};
-pub use merge::{Flags, ProcessEnvironment};
+pub use merge::{Flags, ProcessEnvironment, set_by_variables};
 pub use settings::Settings;
 pub use values::{ColorChoice, LogFormat, LogLevel, OutputFormat, Reviewed, StateRemote, count, ratio};

@@ -14,8 +14,8 @@ const PROGRAM: &str = "gitoggle ";
 
 static OF_THIS_RUN: OnceLock<RunFlags> = OnceLock::new();
 
-/// The flags of this run that each command takes, too: each with its words, quoted for a shell. Variables and
-/// the file apply to the other command anyway.
+/// The flags of this run that each command takes, too: each with its words, quoted for a shell. In a terminal,
+/// its variables apply to the other command anyway.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct RunFlags {
     of: BTreeMap<&'static str, Vec<(String, String)>>,

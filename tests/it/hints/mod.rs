@@ -212,6 +212,29 @@ fn what_holds_an_unreviewed_change_leads_to_a_review_that_counts() {
     assert_eq!(service.versions("pay").last(), Some(&(4, "Raise the age".to_owned())), "{commands:#?}");
 }
 
+/// A job's log is read where its variables are not.
+#[test]
+fn a_command_that_a_job_prints_has_what_its_variables_set() {
+    let service = with_pay_changed("Raise the age");
+    service.edit("pay", by_hand());
+    let empty = service.world.write("old.json", r#"{"version": 1, "changes": [], "held": []}"#);
+    let run = || {
+        let run = service.apply().unset("service-kind").env("GITOGGLE_SERVICE_KIND", "featureprobe");
+        let run = run.env("GITOGGLE_ONLY", "shop/*/pay");
+        run.env("GITOGGLE_ON_DRIFT", "hold").set("reviewed", empty.display().to_string())
+    };
+    let set = [" --service-kind featureprobe", " --only 'shop/*/pay'", " --on-drift hold"];
+    for (job, is_complete) in [("", false), ("true", true)] {
+        let said = said(&run().env("CI", job));
+        let commands = printed(&said);
+        let plan = commands.iter().find(|line| line.starts_with("gitoggle plan ")).expect("a way out");
+        for flag in set {
+            assert_eq!(plan.contains(flag), is_complete, "{job}: {plan}");
+        }
+        assert!(!said.contains("sandbox-token"), "{said}");
+    }
+}
+
 /// The ways to the function that completes a command, and where a text takes one of them.
 const ROUTES: [&str; 8] =
     ["hinted(", "command_line(", "Hold::", "Failure", "note(", ".hint(", "fn hint", "way_out"];
