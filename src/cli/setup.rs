@@ -75,6 +75,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
 /// Returns the settings of connections to the service, if its address and a token are known.
 pub(super) fn client(settings: &Settings) -> Option<ClientConfig> {
     Some(ClientConfig {
+        kind: settings.service_kind,
         base_url: settings.base_url.clone()?,
         token: settings.token.clone()?,
         network: network(settings),
@@ -378,7 +379,7 @@ pub(super) fn check_secrets(command: Command, settings: &Settings) -> Result<(),
 
 fn check_token(token: &SecretSource) -> Result<(), Failure> {
     let token = token.read().map_err(|error| pass::Error::Service(ClientError::Token(error)))?;
-    // The service expects the token alone (src/service/README.md, "The contract").
+    // The token is configured alone, and the kind of service says what is sent before it.
     let has_scheme = |text: &str| text.len() > 7 && text.as_bytes()[..7].eq_ignore_ascii_case(b"Bearer ");
     if !has_scheme(token.expose()) {
         return Ok(());

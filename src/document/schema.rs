@@ -21,32 +21,31 @@ pub(crate) fn schema(kind: ServiceKind) -> Value {
     schema["title"] = json!("gitoggle document");
     let mut definitions = definitions();
     let mut content = content();
-    match kind {
-        ServiceKind::Documented => {
-            definitions["condition"] = documented_condition();
-            definitions["serve"] = serve();
-        }
-        ServiceKind::FeatureProbe => {
-            definitions["condition"] = known_condition();
-            let mut serve = serve();
-            serve["properties"]["split"] = split();
-            serve["oneOf"].as_array_mut().expect("a list").push(json!({ "required": ["split"] }));
-            // Only the default serve may be empty, and only while the toggle is disabled.
-            let mut default_serve = serve.clone();
-            default_serve["oneOf"].as_array_mut().expect("a list").push(json!({ "const": {} }));
-            definitions["serve"] = serve;
-            definitions["defaultServe"] = default_serve;
-            content["properties"]["defaultServe"]["$ref"] = json!("#/$defs/defaultServe");
-            schema["if"] = json!({ "properties": { "disabled": { "const": true } } });
-            schema["else"] = json!({
-                "properties": { "content": { "properties": { "defaultServe": { "minProperties": 1 } } } }
-            });
-            definitions["prerequisite"] = prerequisite();
-            content["properties"]["prerequisites"] = list(
-                "Toggles that must serve a value to a user before any rule is tried; [] for none",
-                "prerequisite",
-            );
-        }
+    let can = kind.can();
+    definitions["condition"] = if can.evaluate { known_condition() } else { documented_condition() };
+    let mut serve = serve();
+    if can.split {
+        serve["properties"]["split"] = split();
+        serve["oneOf"].as_array_mut().expect("a list").push(json!({ "required": ["split"] }));
+    }
+    if can.unconfigured {
+        // Only the default serve may be empty, and only while the toggle is disabled.
+        let mut default_serve = serve.clone();
+        default_serve["oneOf"].as_array_mut().expect("a list").push(json!({ "const": {} }));
+        definitions["defaultServe"] = default_serve;
+        content["properties"]["defaultServe"]["$ref"] = json!("#/$defs/defaultServe");
+        schema["if"] = json!({ "properties": { "disabled": { "const": true } } });
+        schema["else"] = json!({
+            "properties": { "content": { "properties": { "defaultServe": { "minProperties": 1 } } } }
+        });
+    }
+    definitions["serve"] = serve;
+    if can.refer {
+        definitions["prerequisite"] = prerequisite();
+        content["properties"]["prerequisites"] = list(
+            "Toggles that must serve a value to a user before any rule is tried; [] for none",
+            "prerequisite",
+        );
     }
     definitions["content"] = content;
     schema["$defs"] = definitions;

@@ -18,7 +18,7 @@ use crate::pass::{Error, Report, Rules, applied_tree};
 use crate::plan::compare::join;
 use crate::plan::{DriftReport, DriftedToggle, MissingToggle, OnMissing, StateEdit, hold};
 use crate::service::{
-    ByKey, EnvironmentReader, LiveReader, Outcome, PayloadVersions, ReadSession, ToggleIndex,
+    ByKey, EnvironmentReader, ErrorCode, LiveReader, Outcome, PayloadVersions, ReadSession, ToggleIndex,
 };
 use crate::state::{LiveVersions, OtherVersion, StateSnapshot};
 
@@ -171,7 +171,7 @@ impl Reading {
         for id in reads {
             self.send(ScanFound::Live(id, Err(failure.clone())));
         }
-        let is_nowhere = failure.is_refused_with("not_found");
+        let is_nowhere = failure.is_refused_with(ErrorCode::Missing);
         let unapplied = toggles.iter().filter(|(_, expected)| **expected == ExpectedLive::Listed);
         for (id, _) in unapplied {
             let missing = Live::Missing { needs_approval: false };

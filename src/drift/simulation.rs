@@ -81,8 +81,10 @@ content:
 /// Returns the body of a request with the targeting of `text(age)`.
 fn body(age: u32) -> Value {
     let read = document::read("", &Blob::Content(text(age).into_bytes()), ServiceKind::FeatureProbe);
-    serde_json::from_str(&read.payload.as_ref().map(|payload: &Payload| payload.body("by hand")).unwrap())
-        .unwrap()
+    let payload: &Payload = read.payload.as_ref().unwrap();
+    let mut body: Value = serde_json::from_str(payload.json()).unwrap();
+    body["comment"] = json!("by hand");
+    body
 }
 
 fn path(toggle: &str) -> String {
@@ -110,6 +112,7 @@ impl History {
         });
         let sandbox = sandbox.unwrap();
         let mut config = Config::local(repo.path(), disk.path().join("state")).with_service(ClientConfig {
+            kind: ServiceKind::FeatureProbe,
             base_url: sandbox.url().parse().unwrap(),
             token: SecretSource::Value(Secret::new(TOKEN.to_owned())),
             network: Network { ca_file, proxies: Proxies::Ignored, ..Network::default() },

@@ -1,9 +1,19 @@
-//! What each kind of service can do beyond the documented endpoint: a constant for each.
+//! The kinds of services, and what each can do beyond the documented endpoint: a constant for each.
 //!
-//! Callers ask for an ability or a limit, never which kind of service it is. A new kind of service is a
-//! variant of [`ServiceKind`], a constant here, and a reader in `service` if its toggles can be read.
+//! Callers ask for an ability or a limit, never which kind of service it is. How a service is asked is a row in
+//! `service/kind`.
 
-use super::ServiceKind;
+super::words! {
+    /// The kind of service, which determines the features that gitoggle relies on.
+    #[derive(Default)]
+    ServiceKind {
+        /// Any service with the documented endpoint.
+        #[default]
+        Documented = "documented",
+        /// FeatureProbe, whose types of conditions are known.
+        FeatureProbe = "featureprobe",
+    }
+}
 
 /// A kind of service, as far as it is known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

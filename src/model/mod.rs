@@ -36,6 +36,7 @@ pub(crate) use condition::{
 };
 pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
+pub use dialect::ServiceKind;
 pub(crate) use dialect::ServiceLimits;
 pub use forge::Forge;
 pub(crate) use forge::WebhookProof;
@@ -62,8 +63,7 @@ pub use scope::{
 pub use sdk::{Sdk, Sdks};
 pub(crate) use suggestion::closest;
 pub use targeting::{
-    Between, Condition, Content, Payload, Prerequisite, ReturnType, Rule, Serve, ServiceKind, Targeting,
-    Variation,
+    Between, Condition, Content, Payload, Prerequisite, ReturnType, Rule, Serve, Targeting, Variation,
 };
 pub(crate) use targeting::{WHOLE, is_semver, percent, variation_fits};
 pub use text::Color;

@@ -8,19 +8,8 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::ServiceKind;
 use super::conversion::{is_big_decimal, is_same_value};
-
-super::words! {
-    /// The kind of service, which determines the features that gitoggle relies on.
-    #[derive(Default)]
-    ServiceKind {
-        /// Any service with the documented endpoint.
-        #[default]
-        Documented = "documented",
-        /// FeatureProbe, whose types of conditions are known.
-        FeatureProbe = "featureprobe",
-    }
-}
 
 /// The targeting of a toggle in one environment: the request body without its comment.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -152,8 +141,7 @@ pub struct Variation {
 
 /// A [`Targeting`] in canonical form: compact JSON with all members in a fixed order.
 ///
-/// Two documents mean the same exactly if their payloads are equal (src/model/README.md, "Targeting"). The
-/// payload is also the request body.
+/// Two documents mean the same exactly if their payloads are equal (src/model/README.md, "Targeting").
 #[derive(Clone, Eq, Hash, PartialEq)]
 pub struct Payload(Arc<str>);
 
@@ -224,13 +212,6 @@ impl Payload {
         let mut served =
             values.filter(|(index, _)| !disabled || served.iter().any(|one| *one as usize == *index));
         served.any(|(_, variation)| is_met(&variation.value))
-    }
-
-    /// Returns the request body: the comment, then the targeting (src/service/README.md, "The contract").
-    pub(crate) fn body(&self, comment: &str) -> String {
-        let comment = serde_json::to_string(comment).expect("text always has a JSON form");
-        // The stored text is sent as it is, so that a retry repeats the journaled targeting byte for byte.
-        format!(r#"{{"comment":{comment},{}"#, &self.0[1..])
     }
 }
 
@@ -423,12 +404,6 @@ mod tests {
                 prerequisites: None,
             },
         }
-    }
-
-    #[test]
-    fn the_body_has_the_contracts_members_and_no_others() {
-        let body = Payload::new(&targeting()).body("Why \"now\"\n");
-        insta::assert_snapshot!(body, @r#"{"comment":"Why \"now\"\n","disabled":false,"content":{"rules":[{"name":"adults","serve":{"select":1},"conditions":[{"type":"number","subject":"age","predicate":">","objects":["18"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[{"value":"false","name":"off","description":""}]}}"#);
     }
 
     #[test]

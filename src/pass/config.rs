@@ -124,7 +124,7 @@ impl Config {
                 repo: path.display().to_string(),
                 root: String::new(),
                 layout: Layout::default(),
-                kind: ServiceKind::Documented,
+                kind: ServiceKind::default(),
                 sdks: Sdks::ALL,
                 policy: Policy::default(),
                 history: None,

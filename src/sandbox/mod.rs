@@ -62,7 +62,7 @@ impl SandboxConfig {
             token,
             faults: Faults::default(),
             history_file: None,
-            kind: ServiceKind::Documented,
+            kind: ServiceKind::default(),
             data: None,
         }
     }
@@ -255,13 +255,10 @@ struct SandboxConnection {
 impl SandboxConnection {
     /// Returns the steps from a running sandbox to a first result.
     fn instructions(&self) -> String {
-        let (purpose, command) = match self.kind {
-            ServiceKind::Documented => {
-                ("to publish the repository in the current folder", "gitoggle apply --first-pass assert")
-            }
-            ServiceKind::FeatureProbe => {
-                ("to import its toggles to the repository in the current folder", "gitoggle import")
-            }
+        let (purpose, command) = if self.kind.can().read_live {
+            ("to import its toggles to the repository in the current folder", "gitoggle import")
+        } else {
+            ("to publish the repository in the current folder", "gitoggle apply --first-pass assert")
         };
         let settings = self.settings().into_iter();
         let settings: String = settings.map(|line| format!("  {}\n", escaped(&line))).collect();
@@ -279,8 +276,8 @@ impl SandboxConnection {
             // What is printed may be logged.
             _ => export("TOKEN", "\"$GITOGGLE_SANDBOX_TOKEN\""),
         });
-        if self.kind == ServiceKind::FeatureProbe {
-            lines.push(export("SERVICE_KIND", "featureprobe"));
+        if self.kind != ServiceKind::default() {
+            lines.push(export("SERVICE_KIND", self.kind.as_str()));
         }
         lines
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Outcome;
+use super::{ErrorCode, Outcome};
 use crate::model::{Certainty, OutcomeKind, cut};
 use crate::transport::{is_passing, sanitized};
 
@@ -21,19 +21,21 @@ pub enum ServiceTrust {
 }
 
 pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
-    let ServiceResponse { status, location, retry_after, body } = response;
-    let (status, code) = (*status, code(*status, body));
+    let ServiceResponse { status, location, retry_after, code, body } = response;
+    let (status, code) = (*status, *code);
     // An error that names a time after which to ask again is about the moment, whatever its status.
     let is_passing = is_passing(status) || (status >= 400 && retry_after.is_some());
     let (kind, reason) = match (status, code) {
         (200..=299, _) => success(status, body),
         _ if is_passing => (OutcomeKind::Busy, description(status, body)),
         // The code counts where the body has one (src/service/README.md, "Outcomes").
-        (401, _) | (400..=499, Some("unauthorized")) => (
+        (401, _) | (400..=499, Some(ErrorCode::Unauthorized)) => (
             OutcomeKind::Unauthorized,
             format!("the service rejected the token: {}", description(status, body)),
         ),
-        (403, _) | (400..=499, Some("forbidden")) => (OutcomeKind::Forbidden, description(status, body)),
+        (403, _) | (400..=499, Some(ErrorCode::Forbidden)) => {
+            (OutcomeKind::Forbidden, description(status, body))
+        }
         (404 | 405, None) if is_of_another_server(body, trust) => (
             OutcomeKind::Misrouted,
             format!(
@@ -47,7 +49,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
     Outcome {
         status: Some(status).filter(|_| kind != OutcomeKind::Lost),
         retry_after: retry_after.filter(|_| is_passing),
-        code: code.map(Into::into),
+        code,
         ..Outcome::new(kind, certainty(status, body), reason)
     }
 }
@@ -61,9 +63,9 @@ fn is_of_another_server(body: &Body, trust: ServiceTrust) -> bool {
 /// What to do about a publish to something that the service does not have, after the reason.
 pub(crate) const CREATE_FIRST: &str = "; create it on the service first";
 
-fn refused(status: u16, code: Option<&str>, body: &Body) -> String {
+fn refused(status: u16, code: Option<ErrorCode>, body: &Body) -> String {
     match (status, code) {
-        (404, _) | (_, Some("not_found")) => description(status, body) + CREATE_FIRST,
+        (404, _) | (_, Some(ErrorCode::Missing)) => description(status, body) + CREATE_FIRST,
         _ => description(status, body),
     }
 }
@@ -91,14 +93,6 @@ fn certainty(status: u16, body: &Body) -> Certainty {
         429 => Certainty::NotStored,
         400..=499 if clear => Certainty::NotStored,
         _ => Certainty::Unknown,
-    }
-}
-
-/// Returns the code in a body. One that repeats the status is that of any web server, and says nothing about a toggle.
-fn code(status: u16, body: &Body) -> Option<&str> {
-    match body {
-        Body::Json { code, message: _ } => code.as_deref().filter(|code| *code != status.to_string()),
-        Body::Broken | Body::Empty | Body::Other { .. } => None,
     }
 }
 
@@ -148,6 +142,8 @@ pub struct ServiceResponse {
     pub location: Option<String>,
     /// `Retry-After`, relative to the arrival of the response.
     pub retry_after: Option<Duration>,
+    /// What the code in its body means.
+    pub code: Option<ErrorCode>,
     /// The kind of body, with its message.
     pub body: Body,
 }
@@ -173,6 +169,15 @@ pub enum Body {
 }
 
 impl Body {
+    /// Returns the code in a body. One that repeats the status is that of any web server, and says nothing about
+    /// a toggle.
+    pub(super) fn code(&self, status: u16) -> Option<&str> {
+        match self {
+            Self::Json { code, message: _ } => code.as_deref().filter(|code| *code != status.to_string()),
+            Self::Broken | Self::Empty | Self::Other { .. } => None,
+        }
+    }
+
     /// Classifies `bytes`: a whole body, or the first 64 KiB of a longer one.
     pub fn new(bytes: &[u8], encoding: Option<&str>, secret: &str) -> Self {
         let Some((bytes, length)) = decoded(bytes, encoding, LARGEST_ANSWER) else {
@@ -289,14 +294,13 @@ mod tests {
     use super::Certainty::{NotStored, Stored, Unknown};
     use super::ServiceTrust::{Proven, Unproven};
     use super::*;
+    use crate::model::ServiceKind;
+    use crate::service::kind::protocol;
 
     fn response(status: u16, body: &str) -> ServiceResponse {
-        ServiceResponse {
-            status,
-            location: None,
-            retry_after: None,
-            body: Body::new(body.as_bytes(), None, "token"),
-        }
+        let body = Body::new(body.as_bytes(), None, "token");
+        let code = body.code(status).map(protocol(ServiceKind::Documented).error_code);
+        ServiceResponse { status, location: None, retry_after: None, code, body }
     }
 
     const NOTHING: &str = "";

@@ -2,12 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
-
 use super::connection::{Received, ServiceConnection};
+use super::kind::{NewToggle, Protocol, protocol};
 use super::outcome::Outcome;
 use super::retry::TokenState;
-use crate::model::{OutcomeKind, ToggleId};
+use crate::model::{OutcomeKind, Sent, ToggleId};
 use crate::service::{BaseUrl, ClientConfig, ClientError, LiveReader, ServiceTrust, classify};
 
 /// Records whether the service accepted a request in this pass.
@@ -62,19 +61,21 @@ impl Client {
         self.connection.token_state(outcome, generation)
     }
 
-    /// Sends `body` for `toggle` once and returns the outcome. Records a success in `session`. Does not
+    /// Publishes `toggle` with one request and returns the outcome. Records a success in `session`. Does not
     /// retry; see [`outcome()`].
-    pub async fn publish(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
-        let received = self.connection.patch(self.base_url().targeting(toggle), body).await;
-        outcome(received, session)
+    pub async fn publish(&self, toggle: &ToggleId, sent: &Sent, session: &Session) -> Outcome {
+        let request = (self.protocol().publish)(self.base_url(), toggle, sent);
+        outcome(self.connection.write(request).await, session)
     }
 
-    /// Creates `toggle` with `body` in its project and in each of its environments. Otherwise like
-    /// [`Client::publish`].
-    pub async fn create(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
-        let url = self.base_url().toggles(toggle.project());
-        let received = self.connection.post(url, body).await;
-        outcome(received, session)
+    /// Creates a toggle with one request. Otherwise like [`Client::publish`].
+    pub async fn create(&self, new: &NewToggle<'_>, session: &Session) -> Outcome {
+        let request = (self.protocol().create)(self.base_url(), new);
+        outcome(self.connection.write(request).await, session)
+    }
+
+    const fn protocol(&self) -> &'static Protocol {
+        protocol(self.connection.kind())
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use reqwest::header::{
     ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderMap, HeaderName,
     HeaderValue, LOCATION, RETRY_AFTER,
@@ -14,8 +13,9 @@ use reqwest::{RequestBuilder, Response};
 use url::Url;
 
 use super::classify::LARGEST_ANSWER;
+use super::kind::{WriteRequest, protocol};
 use super::retry::TokenState;
-use crate::model::{Certainty, OutcomeKind};
+use crate::model::{Certainty, OutcomeKind, ServiceKind};
 use crate::service::{BaseUrl, Body, Outcome, ServiceResponse};
 use crate::transport::{
     CertificateFault, Network, NetworkError, Secret, SecretError, SecretSource, certificate_fault,
@@ -25,6 +25,7 @@ use crate::transport::{
 /// The configuration of a [`super::Client`] or a [`super::LiveReader`].
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
+    pub kind: ServiceKind,
     /// The address of the service.
     pub base_url: BaseUrl,
     pub token: SecretSource,
@@ -61,6 +62,7 @@ impl ClientError {
 /// Connections to the service, with the token. Clones share both.
 #[derive(Clone)]
 pub(super) struct ServiceConnection {
+    kind: ServiceKind,
     base_url: BaseUrl,
     source: SecretSource,
     http: reqwest::Client,
@@ -81,8 +83,10 @@ pub(super) struct Authorization {
 }
 
 impl Authorization {
-    pub(super) fn new(secret: Secret) -> Result<Self, ClientError> {
-        let mut header = HeaderValue::from_str(secret.expose()).map_err(|_| ClientError::Unsendable)?;
+    /// `scheme` is what is sent before the secret, with a space at its end if it is not empty.
+    pub(super) fn new(scheme: &str, secret: Secret) -> Result<Self, ClientError> {
+        let text = format!("{scheme}{}", secret.expose());
+        let mut header = HeaderValue::from_str(&text).map_err(|_| ClientError::Unsendable)?;
         // A sensitive header stays out of `Debug` output and of the compression tables of HTTP/2.
         header.set_sensitive(true);
         Ok(Self { secret, header })
@@ -92,12 +96,19 @@ impl Authorization {
 impl ServiceConnection {
     /// See [`super::Client::new`].
     pub(super) fn new(config: ClientConfig) -> Result<Self, ClientError> {
-        let ClientConfig { base_url, token: source, mut network, timeout } = config;
+        let ClientConfig { kind, base_url, token: source, mut network, timeout } = config;
         // Shorter than the total, so that a slow connection fails before the request could have left.
         network.connect_timeout = network.connect_timeout.min(timeout - timeout / 10);
         let http = network.client(timeout)?;
-        let token = Token { authorization: Authorization::new(source.read()?)?, generation: 0 };
-        Ok(Self { base_url, source, http, network, token: Arc::new(RwLock::new(Arc::new(token))) })
+        let token = Token {
+            authorization: Authorization::new(protocol(kind).scheme, source.read()?)?,
+            generation: 0,
+        };
+        Ok(Self { kind, base_url, source, http, network, token: Arc::new(RwLock::new(Arc::new(token))) })
+    }
+
+    pub(super) const fn kind(&self) -> ServiceKind {
+        self.kind
     }
 
     pub(super) const fn base_url(&self) -> &BaseUrl {
@@ -129,25 +140,17 @@ impl ServiceConnection {
             return Ok(());
         }
         *current = Arc::new(Token {
-            authorization: Authorization::new(secret)?,
+            authorization: Authorization::new(protocol(self.kind).scheme, secret)?,
             generation: current.generation + 1,
         });
         Ok(())
     }
 
-    /// Sends a PATCH with the token.
-    pub(super) async fn patch(&self, url: Url, body: Bytes) -> Result<Received, Outcome> {
-        self.write(self.http.patch(url), body).await
-    }
-
-    /// Sends a POST with the token.
-    pub(super) async fn post(&self, url: Url, body: Bytes) -> Result<Received, Outcome> {
-        self.write(self.http.post(url), body).await
-    }
-
-    async fn write(&self, request: RequestBuilder, body: Bytes) -> Result<Received, Outcome> {
-        let request = request.header(CONTENT_TYPE, "application/json");
-        self.send(request.body(body), self.authorization(), LARGEST_ANSWER).await
+    /// Sends a request that writes, with the token.
+    pub(super) async fn write(&self, request: WriteRequest) -> Result<Received, Outcome> {
+        let WriteRequest { method, url, content_type, body } = request;
+        let request = self.http.request(method, url).header(CONTENT_TYPE, content_type).body(body);
+        self.send(request, self.authorization(), LARGEST_ANSWER).await
     }
 
     /// Sends a GET and reads up to `limit` bytes of the body.
@@ -188,7 +191,8 @@ impl ServiceConnection {
         };
         match sent {
             Ok(response) => {
-                let received = Received::read(response, secret, started.elapsed(), limit).await;
+                let took = started.elapsed();
+                let received = Received::read(self.kind, response, secret, took, limit).await;
                 let (status, took_ms) = (received.status, received.took_ms());
                 let request_id = received.request_id();
                 tracing::debug!(name: "answered", %method, path, status, took_ms, request_id, "response received");
@@ -219,6 +223,7 @@ impl fmt::Debug for ServiceConnection {
 
 /// A response whose body has been read.
 pub(super) struct Received {
+    kind: ServiceKind,
     pub(super) status: u16,
     headers: HeaderMap,
     body: ReceivedBody,
@@ -236,14 +241,20 @@ pub(super) enum ReceivedBody {
 }
 
 impl Received {
-    async fn read(mut response: Response, secret: Secret, took: Duration, limit: usize) -> Self {
+    async fn read(
+        kind: ServiceKind,
+        mut response: Response,
+        secret: Secret,
+        took: Duration,
+        limit: usize,
+    ) -> Self {
         let status = response.status().as_u16();
         let headers = std::mem::take(response.headers_mut());
         let body = bounded(&mut response, limit)
             .await
             // Without the whole response, even a 2xx does not prove that the service stored the document.
             .unwrap_or(ReceivedBody::Broken);
-        Self { status, headers, body, secret, took }
+        Self { kind, status, headers, body, secret, took }
     }
 
     /// Returns the response with its body classified.
@@ -260,6 +271,7 @@ impl Received {
             location: text(&self.headers, &LOCATION).map(|location| self.sanitized(location)),
             retry_after: text(&self.headers, &RETRY_AFTER)
                 .and_then(|wait| retry_after(wait, text(&self.headers, &DATE), jiff::Timestamp::now())),
+            code: body.code(self.status).map(protocol(self.kind).error_code),
             body,
         }
     }
@@ -397,6 +409,7 @@ mod tests {
             let write = |token: &str| std::fs::write(file.path(), token).unwrap();
             write("api-old\n");
             let connection = ServiceConnection::new(ClientConfig {
+                kind: ServiceKind::Documented,
                 base_url: "https://toggles.example.org".parse().unwrap(),
                 token: SecretSource::File(file.path().to_owned()),
                 network: Network::default(),

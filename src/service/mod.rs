@@ -4,10 +4,10 @@ mod base_url;
 mod classify;
 mod client;
 mod connection;
+mod kind;
 mod outcome;
 mod reader;
 pub mod retry;
-mod routes;
 
 #[cfg(test)]
 pub(crate) use crate::service::connection::untrusted;
@@ -16,7 +16,8 @@ pub(crate) use classify::CREATE_FIRST;
 pub use classify::{Body, ServiceResponse, ServiceTrust, classify};
 pub use client::{Client, Session};
 pub use connection::{ClientConfig, ClientError};
-pub use outcome::Outcome;
+pub use kind::NewToggle;
+pub use outcome::{ErrorCode, Outcome};
 pub use reader::{
     ByKey, EnvironmentInfo, EnvironmentReader, InvalidKey, ListedToggle, Listing, LiveReader,
     PayloadVersions, ProjectReader, ReadSession, SdkKeys, ToggleDemand, ToggleIndex,

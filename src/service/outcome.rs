@@ -17,12 +17,29 @@ pub struct Outcome {
     pub certainty: Certainty,
     /// The `Retry-After` of the response.
     pub retry_after: Option<Duration>,
-    /// The `code` of the response body, if it has one.
-    pub code: Option<String>,
+    /// What the code in the body of the response means, if it has one.
+    pub code: Option<ErrorCode>,
     /// One sentence: what happened, and what to check.
     pub reason: String,
     /// What is wrong with the server's certificate.
     pub fault: Option<CertificateFault>,
+}
+
+/// What the code of an error says, whichever word the service has for it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ErrorCode {
+    /// The token may not do this.
+    Forbidden,
+    /// The request is not valid, or the version that it replaces is not the current one.
+    Invalid,
+    /// Something that the request names does not exist.
+    Missing,
+    /// Another code.
+    Other,
+    /// The key or the name is in use.
+    Taken,
+    /// The token is not valid.
+    Unauthorized,
 }
 
 impl Outcome {
@@ -39,8 +56,8 @@ impl Outcome {
     }
 
     /// Returns whether the service refused the request with this code.
-    pub(crate) fn is_refused_with(&self, code: &str) -> bool {
-        self.kind == OutcomeKind::Refused && self.code.as_deref() == Some(code)
+    pub(crate) fn is_refused_with(&self, code: ErrorCode) -> bool {
+        self.kind == OutcomeKind::Refused && self.code == Some(code)
     }
 
     /// Returns the outcome of a read that failed: the service certainly stored nothing, and nothing was lost.

@@ -77,6 +77,7 @@ fn git(repo: &Path, args: &[&str]) {
 /// Returns a configuration that adopts all toggles.
 fn config(sandbox: &Sandbox, ca: PathBuf, repo: &Path, state: PathBuf) -> Config {
     let mut config = Config::local(repo, state).with_service(ClientConfig {
+        kind: ServiceKind::FeatureProbe,
         base_url: sandbox.url().parse().expect("it is an https URL"),
         token: SecretSource::Value(Secret::new("sandbox-token".to_owned())),
         network: Network { ca_file: Some(ca), ..Network::default() },

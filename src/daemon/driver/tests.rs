@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{Driver, Freshness, HeadProbe, Heartbeat, LoopState, Metrics, Status, Trigger, Wakeup};
 use crate::daemon::{Control, PassResult};
 use crate::git::testing::{Answer, Server};
-use crate::model::{HoldKind, Suspension, SuspensionScope};
+use crate::model::{HoldKind, ServiceKind, Suspension, SuspensionScope};
 use crate::pass::{ChangeResult, Config, Event, PassContext, PassInputs, Reconciler, Runtime, StopReason};
 use crate::plan::FirstPass;
 use crate::service::ClientConfig;
@@ -351,6 +351,7 @@ async fn a_pass_that_is_stopped_while_it_plans_sends_nothing() {
     let (repo, state) = (Repo::new(), tempfile::tempdir().unwrap());
     repo.commit_file("shop/prod/pay.yaml", DOCUMENT);
     let config = settings(repo.path(), state.path(), FirstPass::Assert).with_service(ClientConfig {
+        kind: ServiceKind::Documented,
         base_url: "https://127.0.0.1:9".parse().unwrap(),
         token: SecretSource::Value(Secret::new("token".to_owned())),
         network: Network::default(),

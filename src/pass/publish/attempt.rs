@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, debug_span};
 
 use super::dispatch::Job;
-use super::{PublishJob, body, sent, stopped};
+use super::{PublishJob, sent, stopped};
 use crate::model::{
     Certainty, Hold, Live, LiveToggle, LiveVersion, OutcomeKind, ReturnType, Sent, SentNote, ToggleId,
 };
@@ -22,7 +22,7 @@ use crate::plan::{
     Before, Change, ListedType, LiveDecision, Resolution, decide_by_versions, decide_live, hold, needed_id,
     needed_types, other_type, resolve,
 };
-use crate::service::Outcome;
+use crate::service::{ErrorCode, Outcome};
 use crate::state::{self, Begun};
 
 /// The number of decisions in one attempt. Each follows a change that someone else made meanwhile.
@@ -184,7 +184,7 @@ impl<'a> Attempt<'a> {
                     let created = self.create(&change, return_type).await?;
                     if created.kind == OutcomeKind::Applied {
                         self.progress.is_created = true;
-                    } else if created.is_refused_with("conflict") {
+                    } else if created.is_refused_with(ErrorCode::Taken) {
                         conflict = Some(name_taken(created));
                     } else {
                         return Ok(self.unpublished(created, started));
@@ -362,7 +362,7 @@ impl<'a> Attempt<'a> {
         }
         let started = self.now();
         let attempt = self.job.attempt;
-        let published = self.publish.service.publish(&change.id, body(&sent));
+        let published = self.publish.service.publish(&change.id, &sent);
         let outcome = published.instrument(debug_span!("publish", attempt)).await;
         let took = self.now().saturating_duration_since(started);
         self.progress.answer = Some(PublishAnswer { status: outcome.status, took });
@@ -435,7 +435,7 @@ fn is_doubtful(outcome: &Outcome) -> bool {
         OutcomeKind::Busy => outcome.retry_after.is_none() && outcome.certainty == Certainty::Unknown,
         // A stale base version and an invalid document have the same code (src/service/featureprobe.md,
         // "Publishing").
-        OutcomeKind::Refused => outcome.status == Some(409) || outcome.is_refused_with("invalid_request"),
+        OutcomeKind::Refused => outcome.status == Some(409) || outcome.is_refused_with(ErrorCode::Invalid),
         OutcomeKind::Applied
         | OutcomeKind::Forbidden
         | OutcomeKind::Misrouted

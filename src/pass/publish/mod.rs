@@ -15,28 +15,24 @@ pub(crate) mod order;
 mod publisher;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use order::Order;
 use publisher::Publisher;
-use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::event::PassContext;
 use super::report::PublishSummary;
-use crate::model::{
-    Action, EnvironmentId, Key, Live, LiveVersion, ReturnType, Sent, Serve, Thresholds, ToggleId, Variation,
-};
+use crate::model::{Action, EnvironmentId, Key, Live, LiveVersion, ReturnType, Sent, Thresholds, ToggleId};
 use crate::pass::{Config, Error};
 use crate::plan::{Approved, Before, Change, ListedType, Overwrite, Plan, Policy};
 use crate::service::retry::TokenState;
 use crate::service::{
-    CREATE_FIRST, Client, EnvironmentReader, LiveReader, Outcome, ProjectReader, Session, ToggleDemand,
+    CREATE_FIRST, Client, EnvironmentReader, ErrorCode, LiveReader, NewToggle, Outcome, ProjectReader,
+    Session, ToggleDemand,
 };
 use crate::state::{Clock, Journal};
 
@@ -114,15 +110,6 @@ pub(crate) fn sent(change: &Change, plan: &Plan) -> Sent {
     }
 }
 
-pub(super) fn body(sent: &Sent) -> Bytes {
-    let mut body = sent.payload.body(&sent.comment);
-    if let Some(version) = sent.base_version {
-        body.truncate(body.len() - 1);
-        let _ = write!(body, r#","baseVersion":{version}}}"#);
-    }
-    body.into()
-}
-
 /// Gives each pass its service.
 pub(crate) trait Services: std::fmt::Debug + Send + Sync {
     /// Returns the service of a pass that publishes `plan` and has just `scanned` these toggles.
@@ -139,7 +126,7 @@ pub(crate) type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The receiver of the requests of one pass.
 pub(crate) trait Service: Send + Sync {
-    fn publish<'a>(&'a self, toggle: &'a ToggleId, body: Bytes) -> Pending<'a, Outcome>;
+    fn publish<'a>(&'a self, toggle: &'a ToggleId, sent: &'a Sent) -> Pending<'a, Outcome>;
 
     /// Returns the live state of a toggle at `now`.
     fn read<'a>(&'a self, toggle: &'a ToggleId, now: Instant) -> Pending<'a, Result<Live, Outcome>>;
@@ -209,8 +196,8 @@ struct HttpService {
 }
 
 impl Service for HttpService {
-    fn publish<'a>(&'a self, toggle: &'a ToggleId, body: Bytes) -> Pending<'a, Outcome> {
-        Box::pin(self.client.publish(toggle, body, &self.session))
+    fn publish<'a>(&'a self, toggle: &'a ToggleId, sent: &'a Sent) -> Pending<'a, Outcome> {
+        Box::pin(self.client.publish(toggle, sent, &self.session))
     }
 
     fn read<'a>(&'a self, toggle: &'a ToggleId, now: Instant) -> Pending<'a, Result<Live, Outcome>> {
@@ -234,7 +221,10 @@ impl Service for HttpService {
     }
 
     fn create<'a>(&'a self, change: &'a Change, return_type: ReturnType) -> Pending<'a, Outcome> {
-        Box::pin(self.client.create(&change.id, creation(change, return_type), &self.session))
+        Box::pin(async move {
+            let (id, payload, comment) = (&change.id, &change.payload, &change.comment());
+            self.client.create(&NewToggle { id, payload, comment, return_type }, &self.session).await
+        })
     }
 
     fn token_generation(&self) -> u64 {
@@ -255,7 +245,7 @@ impl HttpService {
         }
         self.live(toggle, now).await.map_err(|mut failure| {
             // The project or the environment does not exist.
-            if failure.is_refused_with("not_found") {
+            if failure.is_refused_with(ErrorCode::Missing) {
                 failure.reason.push_str(CREATE_FIRST);
             }
             failure
@@ -296,49 +286,6 @@ fn projects(reader: &LiveReader, changes: &[Change]) -> BTreeMap<Key, ProjectRea
         (project.clone(), ProjectReader::new(reader.clone(), project, demand))
     });
     projects.collect()
-}
-
-/// The longest description that the service's own pages accept, in characters.
-const LONGEST_DESCRIPTION: usize = 500;
-
-/// The members that the service requires, and those whose absence it does not handle
-/// (src/service/featureprobe.md, "Creating").
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Creation<'a> {
-    name: &'a str,
-    key: &'a str,
-    return_type: &'a str,
-    client_availability: bool,
-    disabled_serve: u32,
-    variations: &'a [Variation],
-    desc: String,
-    tags: [&'a str; 0],
-    permanent: bool,
-}
-
-/// Returns the body of the request that creates the toggle of `change`. Its key is also its name.
-fn creation(change: &Change, return_type: ReturnType) -> Bytes {
-    let content = change.payload.targeting().content;
-    let key = change.id.toggle();
-    let comment = change.comment();
-    let first = comment.lines().next().unwrap_or_default();
-    let body = Creation {
-        name: key,
-        key,
-        return_type: return_type.as_str(),
-        client_availability: false,
-        disabled_serve: match content.disabled_serve {
-            Serve::Select(index) => index,
-            // A new toggle cannot have a split; the publish that follows sets it.
-            Serve::Split(_) | Serve::Nothing => 0,
-        },
-        variations: &content.variations,
-        desc: first.chars().take(LONGEST_DESCRIPTION).collect(),
-        tags: [],
-        permanent: false,
-    };
-    serde_json::to_vec(&body).expect("text, numbers and lists always have a JSON form").into()
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use fastrand::Rng;
 use git2::{Oid, Repository, RepositoryInitOptions, Signature};
 use tokio::sync::watch;
@@ -15,7 +14,7 @@ use tokio::time::Instant;
 use super::repository::folder;
 use super::world::lock;
 use crate::git::init;
-use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ReturnType, ServiceKind, ToggleId};
+use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ReturnType, Sent, ServiceKind, ToggleId};
 use crate::pass::event::PassContext;
 use crate::pass::publish::{Pending, Service, Services};
 use crate::pass::{Config, Error, PassInputs, Reconciler, Runtime};
@@ -88,17 +87,15 @@ impl Services for Handle {
 }
 
 impl Service for Handle {
-    fn publish<'a>(&'a self, toggle: &'a ToggleId, body: Bytes) -> Pending<'a, Outcome> {
+    fn publish<'a>(&'a self, toggle: &'a ToggleId, sent: &'a Sent) -> Pending<'a, Outcome> {
         Box::pin(async move {
             // Other requests come in between.
             let turns = lock(&self.0.rng).u8(0..4);
             for _ in 0..turns {
                 tokio::task::yield_now().await;
             }
-            let body: serde_json::Value = serde_json::from_slice(&body).expect("a JSON body");
-            let needs = body["content"]["prerequisites"].as_array().cloned().unwrap_or_default();
-            let keys = needs.iter().map(|one| one["key"].as_str().expect("a key").to_owned());
-            self.0.store(toggle, keys.collect())
+            let needs = sent.payload.prerequisites().into_iter();
+            self.0.store(toggle, needs.map(|one| one.key).collect())
         })
     }
 
@@ -215,6 +212,7 @@ fn toggles_that_need_each_other_are_all_applied_in_every_order_of_the_lanes() {
         let mut options = RepositoryInitOptions::new();
         let repository = init(source.path(), options.bare(true).initial_head("main")).expect("a repository");
         let mut config = Config::local(source.path(), disk.path().to_owned()).with_service(ClientConfig {
+            kind: ServiceKind::FeatureProbe,
             base_url: "https://toggles.example.org".parse().expect("an address"),
             token: SecretSource::Value(Secret::new("token".to_owned())),
             network: Network::default(),

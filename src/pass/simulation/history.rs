@@ -21,7 +21,7 @@ use super::repository::{Document, Documents, Revisions, folder};
 use super::service::ToggleService;
 use super::world::{World, lock};
 use crate::git::init;
-use crate::model::{ServiceKind, ToggleId};
+use crate::model::ToggleId;
 use crate::plan::{HistoryRule, OnDrift};
 use crate::state::StateSnapshot;
 
@@ -139,7 +139,7 @@ impl History {
                 * self.world.draw(Rng::f64);
             self.after(at, move |history| history.begin(number));
         }
-        if self.site.service.kind == ServiceKind::FeatureProbe {
+        if self.site.service.kind.can().read_live {
             for _ in 0..self.world.draw(|rng| rng.usize(..6)) {
                 let at = self.world.between(0.0, at + 30.0);
                 self.after(at, |history| history.edit());
@@ -346,7 +346,7 @@ impl History {
     /// Lets each disk, and an empty one, apply the newest commit once, and compares.
     fn conclude(self: &Arc<Self>) {
         self.apply_everywhere();
-        let is_live = self.site.service.kind == ServiceKind::FeatureProbe;
+        let is_live = self.site.service.kind.can().read_live;
         if is_live {
             // The edits of the other writer are still there.
             if let Some(toggle) = self.site.service.lost_by_import() {

@@ -16,7 +16,7 @@ use super::world::lock;
 use crate::daemon::{DriftScans, PassOutcome, Schedule};
 use crate::git::simulated::{self, REFUSED};
 use crate::git::{GitAccess, RepoUrl, UserConfig};
-use crate::model::{ServiceKind, Thresholds, chain};
+use crate::model::{Thresholds, chain};
 use crate::pass::event::{Event, PassContext};
 use crate::pass::publish::order;
 use crate::pass::report::ChangeResult;
@@ -60,6 +60,7 @@ pub(super) struct Underway {
 impl Site {
     fn config(&self, machine: &Machine, disk: &Path) -> Config {
         let mut config = Config::local(self.revisions.path(), disk.to_owned()).with_service(ClientConfig {
+            kind: self.service.kind,
             base_url: "https://toggles.example.org".parse().expect("an address"),
             token: SecretSource::Value(Secret::new("token".to_owned())),
             network: Https::default(),
@@ -77,7 +78,7 @@ impl Site {
         }
         config.rules.policy.on_drift = *lock(&self.on_drift);
         config.rules.kind = self.service.kind;
-        config.rules.policy.is_readable = self.service.kind == ServiceKind::FeatureProbe;
+        config.rules.policy.is_readable = self.service.kind.can().read_live;
         config.limits.in_flight = 4;
         config.limits.in_flight_per_environment = 2;
         config.shared = self.place.as_ref().map(|(remote, name)| {

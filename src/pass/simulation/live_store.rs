@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::document;
-use crate::model::{Blob, Live, LiveContent, LiveToggle, LiveVersion, Payload, ServiceKind, ToggleId};
+use crate::model::{Blob, Live, LiveContent, LiveToggle, LiveVersion, Payload, Sent, ServiceKind, ToggleId};
 
 /// The account of the other writer.
 const EVE: &str = "eve";
@@ -44,16 +44,9 @@ pub(super) enum Stored {
 }
 
 impl Patch {
-    pub(super) fn new(body: &[u8]) -> Self {
-        let mut body: serde_json::Value = serde_json::from_slice(body).expect("a JSON body");
-        let members = body.as_object_mut().expect("an object");
-        let comment = members.remove("comment").expect("a comment");
-        let base_version = members.remove("baseVersion");
-        Self {
-            payload: serde_json::from_str::<Payload>(&body.to_string()).expect("a targeting"),
-            comment: comment.as_str().expect("a text").to_owned(),
-            base_version: base_version.map(|version| version.as_u64().expect("a number")),
-        }
+    pub(super) fn new(sent: &Sent) -> Self {
+        let Sent { payload, comment, base_version, .. } = sent.clone();
+        Self { payload, comment, base_version }
     }
 }
 

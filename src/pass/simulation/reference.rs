@@ -121,7 +121,7 @@ impl SharedReference {
         if mark(head).is_some() && mark(head) != mark(&last.head) {
             let news = head.unknown.iter().filter(|(toggle, _)| !last.head.unknown.contains_key(toggle));
             for (toggle, sent) in news {
-                if tree.get(toggle) == Some(&meaning(format!("{:?}", sent.payload).as_bytes())) {
+                if tree.get(toggle) == Some(&meaning(&sent.payload)) {
                     faults.push(format!("{toggle} is announced as it is applied"));
                 }
             }

@@ -336,7 +336,7 @@ impl LiveReader {
         if let Some(version) = known {
             url.query_pairs_mut().append_pair("version", &version.to_string());
         }
-        let authorization = Authorization::new(key.clone()).map_err(|_| {
+        let authorization = Authorization::new("", key.clone()).map_err(|_| {
             let reason = format!("the server SDK key of `{environment}` is not valid in an HTTP header");
             Outcome::new(OutcomeKind::Refused, Certainty::NotStored, reason)
         })?;

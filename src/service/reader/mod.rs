@@ -26,7 +26,7 @@ use url::Url;
 
 use super::classify::{Length, decoded};
 use super::retry::{Again, Evidence, PassEffect, RetryContext, decide, effect};
-use crate::model::{Certainty, Key, OutcomeKind};
+use crate::model::{Certainty, Key, OutcomeKind, ServiceKind};
 use crate::service::classify::description;
 use crate::service::connection::{Authorization, Received, ReceivedBody, ServiceConnection};
 use crate::service::{BaseUrl, Body, ClientConfig, ClientError, Outcome, ServiceTrust, classify};
@@ -74,6 +74,10 @@ impl LiveReader {
     #[must_use]
     pub fn with_sdk_keys(self, sdk_keys: SdkKeys) -> Self {
         Self { sdk_keys, ..self }
+    }
+
+    const fn kind(&self) -> ServiceKind {
+        self.connection.kind()
     }
 
     /// Returns the address of the service.

@@ -13,11 +13,11 @@ use crate::document::from_service;
 use crate::model::{
     EnvironmentId, Key, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ServiceKind, ToggleId,
 };
-use crate::service::Outcome;
 use crate::service::reader::lists::{
     InvalidKey, ListedToggle, WirePage, WireTargeting, WireToggle, WireVersion, WireVersions, listed_toggle,
 };
 use crate::service::reader::{ByKey, LiveReader, is_500, refused};
+use crate::service::{ErrorCode, Outcome};
 
 /// The age at which a list is read again. A toggle that someone archives is held from then on.
 const LIST_LIFE: Duration = Duration::from_secs(10);
@@ -185,7 +185,7 @@ impl LiveReader {
         let url = self.base_url().toggle(id.project(), id.toggle());
         let wire: WireToggle = match self.json(url, "a toggle").await {
             Ok(wire) => wire,
-            Err(failure) if failure.is_refused_with("not_found") => return Ok(None),
+            Err(failure) if failure.is_refused_with(ErrorCode::Missing) => return Ok(None),
             Err(failure) => return Err(failure),
         };
         match wire.key.parse() {
@@ -208,7 +208,7 @@ impl LiveReader {
             Err(failure) => return Err(failure),
         };
         let is_locked = targeting.locked;
-        let (shown, mut live) = live(id, targeting, listed);
+        let (shown, mut live) = live(self.kind(), id, targeting, listed);
         if is_locked {
             // The service shows the draft, with the number after the version on which it is based.
             let newest = self.newest_version(id, shown.saturating_sub(1)).await?;
@@ -224,7 +224,8 @@ impl LiveReader {
     pub async fn versions_from(&self, id: &ToggleId, first: u64) -> Result<Vec<LiveVersion>, Outcome> {
         let url = self.below_targeting(id, &["versions", &first.to_string()]);
         let WireVersions { versions } = self.json(url, "a list of versions").await?;
-        let mut versions: Vec<LiveVersion> = versions.into_iter().map(version).collect();
+        let mut versions: Vec<LiveVersion> =
+            versions.into_iter().map(|wire| version(self.kind(), wire)).collect();
         versions.sort_unstable_by_key(|version| std::cmp::Reverse(version.version));
         Ok(versions)
     }
@@ -263,7 +264,12 @@ impl LiveReader {
 }
 
 /// Returns the version that the service shows, and the state without regard to a draft's content.
-fn live(id: &ToggleId, targeting: WireTargeting, listed: &ListedToggle) -> (u64, LiveToggle) {
+fn live(
+    kind: ServiceKind,
+    id: &ToggleId,
+    targeting: WireTargeting,
+    listed: &ListedToggle,
+) -> (u64, LiveToggle) {
     let WireTargeting {
         version,
         disabled,
@@ -278,7 +284,7 @@ fn live(id: &ToggleId, targeting: WireTargeting, listed: &ListedToggle) -> (u64,
     let live = LiveToggle {
         id: id.clone(),
         version,
-        content: content(disabled, &wire),
+        content: content(kind, disabled, &wire),
         modified_by,
         // A draft changes `modifiedTime`, too.
         modified_at: publish_time.or(modified_time).as_deref().and_then(seconds),
@@ -292,19 +298,19 @@ fn live(id: &ToggleId, targeting: WireTargeting, listed: &ListedToggle) -> (u64,
     (version, live)
 }
 
-fn version(wire: WireVersion) -> LiveVersion {
+fn version(kind: ServiceKind, wire: WireVersion) -> LiveVersion {
     let WireVersion { version, disabled, content: wire, comment, created_by, created_time } = wire;
     LiveVersion {
         version,
-        content: content(disabled, &wire),
+        content: content(kind, disabled, &wire),
         comment: comment.unwrap_or_default(),
         created_by,
         created_at: created_time.as_deref().and_then(seconds),
     }
 }
 
-fn content(disabled: bool, wire: &Value) -> LiveContent {
-    match from_service(ServiceKind::FeatureProbe, disabled, wire) {
+fn content(kind: ServiceKind, disabled: bool, wire: &Value) -> LiveContent {
+    match from_service(kind, disabled, wire) {
         Ok(payload) => LiveContent::Known(payload),
         Err(reason) => LiveContent::Inexpressible(reason.to_string()),
     }

@@ -38,6 +38,17 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokio_rustls", &["sandbox"]),
 ];
 
+/// The files that ask which kind of service it is. All others ask what it can do.
+const NAME_A_KIND: [&str; 5] = [
+    // It shows both.
+    "cli/commands/demo.rs",
+    "model/dialect.rs",
+    // A document for readers has the shortest form, whichever the service.
+    "plan/change.rs",
+    "sandbox/mod.rs",
+    "service/kind/mod.rs",
+];
+
 /// What a module without clock, disk, network and async never names.
 const IMPURE: &[&str] = &[
     "Instant::now",
@@ -74,6 +85,19 @@ fn no_production_item_has_a_part_for_tests() {
         });
         assert_eq!(parts.count(), usize::from(path == EXCEPTION), "{path}");
     }
+}
+
+#[test]
+fn few_files_ask_which_kind_of_service_it_is() {
+    let names_a_kind = |code: &str| {
+        ["ServiceKind::Documented", "ServiceKind::FeatureProbe", "Self::FeatureProbe"]
+            .iter()
+            .any(|name| code.contains(name))
+    };
+    let is_test = |path: &str| path.contains("simulation") || path.contains("tests");
+    let files = code_by_path().into_iter().filter(|(path, code)| !is_test(path) && names_a_kind(code));
+    let files: Vec<String> = files.map(|(path, _)| path).collect();
+    assert_eq!(files, NAME_A_KIND);
 }
 
 #[test]

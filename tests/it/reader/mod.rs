@@ -11,7 +11,7 @@ mod toggles;
 use std::path::Path;
 use std::time::Duration;
 
-use gitoggle::model::{Certainty, EnvironmentId, ToggleId};
+use gitoggle::model::{Certainty, EnvironmentId, ServiceKind, ToggleId};
 use gitoggle::service::{ClientConfig, LiveReader, Outcome};
 use gitoggle::transport::{Network, Secret, SecretSource};
 use serde_json::{Value, json};
@@ -43,6 +43,7 @@ impl Stand {
         std::fs::write(&ca_file, Authority::trusted().pem()).unwrap();
         let service = Service::start();
         let reader = LiveReader::new(ClientConfig {
+            kind: ServiceKind::FeatureProbe,
             base_url: service.url().parse().unwrap(),
             token,
             network: Network { ca_file: Some(ca_file), ..Network::default() },

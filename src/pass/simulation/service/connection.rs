@@ -6,18 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::{Fate, TIMEOUT, ToggleService};
-use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, ReturnType, ToggleId};
+use crate::model::{Certainty, Live, LiveVersion, OutcomeKind, Payload, ReturnType, Sent, ToggleId};
 use crate::pass::publish::{Pending, Service, Services};
 use crate::pass::simulation::live_store::LiveStore;
 use crate::pass::simulation::machine::Machine;
 use crate::pass::{Config, Error};
 use crate::plan::{Approved, Change, ListedType};
-use crate::service::Outcome;
 use crate::service::retry::TokenState;
+use crate::service::{ErrorCode, Outcome};
 use crate::state::Clock as _;
 
 /// The connection of one process.
@@ -32,7 +31,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    async fn request(&self, toggle: &ToggleId, body: &[u8]) -> Outcome {
+    async fn request(&self, toggle: &ToggleId, sent: &Sent) -> Outcome {
         let Self { service, machine, revision, .. } = self;
         let world = &service.world;
         if service.exceptions.frozen_requests && world.trouble(0.03) {
@@ -46,8 +45,7 @@ impl Connection {
             return busy(None, Certainty::NotStored);
         }
         let revision = revision.load(Ordering::SeqCst);
-        let sent = meaning(body);
-        let number = service.accept(machine, toggle, body, revision, fate);
+        let number = service.accept(machine, toggle, sent, revision, fate);
         let is_slow = world.trouble(0.2);
         let seconds = if is_slow { world.between(0.4, 9.0) } else { world.between(0.02, 0.4) };
         let away = Duration::from_secs_f64(seconds);
@@ -69,7 +67,7 @@ impl Connection {
         };
         machine.say(format_args!("{toggle}: {}", outcome.kind.as_str()));
         if fate == Fate::Stored {
-            self.confirm(number, toggle, sent);
+            self.confirm(number, toggle, meaning(&sent.payload));
         }
         outcome
     }
@@ -116,8 +114,8 @@ impl Services for Connection {
 }
 
 impl Service for Connection {
-    fn publish<'a>(&'a self, toggle: &'a ToggleId, body: Bytes) -> Pending<'a, Outcome> {
-        Box::pin(async move { self.request(toggle, &body).await })
+    fn publish<'a>(&'a self, toggle: &'a ToggleId, sent: &'a Sent) -> Pending<'a, Outcome> {
+        Box::pin(async move { self.request(toggle, sent).await })
     }
 
     fn read<'a>(&'a self, toggle: &'a ToggleId, _: Instant) -> Pending<'a, Result<Live, Outcome>> {
@@ -167,7 +165,7 @@ fn conflict(fate: Fate) -> Outcome {
     match fate {
         Fate::StoredBusy => answer(fate),
         _ => Outcome {
-            code: Some("invalid_request".to_owned()),
+            code: Some(ErrorCode::Invalid),
             ..Outcome::new(OutcomeKind::Refused, Certainty::NotStored, "Request conflict, please try again")
         },
     }
@@ -177,9 +175,9 @@ fn busy(status: Option<u16>, certainty: Certainty) -> Outcome {
     Outcome { status, ..Outcome::new(OutcomeKind::Busy, certainty, "busy") }
 }
 
-pub(crate) fn meaning(body: &[u8]) -> u8 {
-    let body: serde_json::Value = serde_json::from_slice(body).expect("a JSON body");
-    let value = body["content"]["variations"][0]["value"].as_str();
+pub(crate) fn meaning(payload: &Payload) -> u8 {
+    let content = payload.targeting().content;
+    let value = content.variations.first().map(|variation| variation.value.as_str());
     let meaning = value.and_then(|value| value.strip_prefix('m')?.parse().ok());
     meaning.expect("a document of the simulation")
 }

@@ -138,9 +138,8 @@ impl ToggleService {
     pub(super) fn check_permission(&self, plan: &Plan, is_permitted: bool) {
         for lane in plan.lanes() {
             let requests = lane.changes.iter();
-            let requests: Vec<_> = requests
-                .map(|change| (change.id.clone(), meaning(change.payload.body("").as_bytes())))
-                .collect();
+            let requests: Vec<_> =
+                requests.map(|change| (change.id.clone(), meaning(&change.payload))).collect();
             let mut state = self.state();
             let mut fresh: Vec<_> = requests.iter().filter(|one| !state.started.contains(*one)).collect();
             // A newer document of a toggle whose request was started needs no new permission.
@@ -165,7 +164,7 @@ impl ToggleService {
 
     /// Notes that a process is about to journal a request.
     pub(super) fn starts(&self, toggle: &ToggleId, sent: &Sent) {
-        let request = (toggle.clone(), meaning(sent.payload.body("").as_bytes()));
+        let request = (toggle.clone(), meaning(&sent.payload));
         self.state().started.insert(request);
     }
 
@@ -231,8 +230,8 @@ impl ToggleService {
     }
 
     /// Accepts a request, and checks that it may be there. Returns its number.
-    fn accept(&self, sender: &Machine, toggle: &ToggleId, body: &[u8], revision: usize, fate: Fate) -> u64 {
-        let meaning = meaning(body);
+    fn accept(&self, sender: &Machine, toggle: &ToggleId, sent: &Sent, revision: usize, fate: Fate) -> u64 {
+        let meaning = meaning(&sent.payload);
         let mut state = self.state();
         let is_checked = self.is_checked();
         let other = state.open.get(toggle).and_then(|open| {
@@ -255,7 +254,7 @@ impl ToggleService {
             number,
             sender: sender.clone(),
             meaning,
-            patch: Patch::new(body),
+            patch: Patch::new(sent),
             is_late: fate == Fate::Late,
         };
         state.open.entry(toggle.clone()).or_default().push(open);
@@ -299,7 +298,7 @@ impl ToggleService {
                 state.stored.insert(toggle.clone(), meaning);
                 drop(state);
                 if let Stored::Fault(fault) = stored
-                    && service.kind == ServiceKind::FeatureProbe
+                    && service.kind.can().read_live
                 {
                     service.world.fault(fault);
                 }
