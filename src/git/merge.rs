@@ -108,7 +108,7 @@ pub(crate) fn merge(
     // libgit2 refuses a tree with a file whose content does not exist, so each has a content until the end.
     merger.absent.insert(MISSING);
     merger.replace(MISSING)?;
-    let (tree, conflicts) = merger.resolve(&merged, is_document)?;
+    let (tree, conflicts) = merger.resolve(merged, is_document)?;
     // From here on, reading them is an error.
     for id in &merger.absent {
         fs::remove_file(merger.loose(*id))?;
@@ -141,6 +141,9 @@ struct Printed {
     paths: BTreeMap<Vec<u8>, Vec<ObjectId>>,
     /// The kinds of their conflicts, such as `rename/delete`.
     kinds: BTreeMap<Vec<u8>, String>,
+    /// The paths of folders of which Git cannot tell where their new files belong, with the kinds of these
+    /// conflicts.
+    unclear: Vec<(Vec<u8>, String)>,
     /// The paths of files that Git has moved out of the way of a folder, with the paths that they had.
     moved: BTreeMap<Vec<u8>, Vec<u8>>,
 }
@@ -198,11 +201,17 @@ impl Merger<'_> {
     /// and these paths.
     fn resolve(
         &self,
-        merged: &Printed,
+        mut merged: Printed,
         is_document: &dyn Fn(&[u8]) -> bool,
     ) -> Result<(ObjectId, BTreeMap<String, Option<String>>), MergeError> {
         let mut tree = self.repository.find_tree(oid(merged.tree))?;
         let mut conflicts = BTreeMap::new();
+        for (folder, kind) in &merged.unclear {
+            for path in self.files_at(&tree, folder)? {
+                merged.paths.entry(path.clone()).or_default();
+                merged.kinds.entry(path).or_insert_with(|| kind.clone());
+            }
+        }
         for (path, versions) in &merged.paths {
             let original = merged.moved.get(path);
             if let Some(original) = original.filter(|original| is_document(original)) {
@@ -246,6 +255,19 @@ impl Merger<'_> {
         }
     }
 
+    /// Returns the paths of the files at or below `path`; `path` itself if nothing is there.
+    fn files_at(&self, tree: &git2::Tree<'_>, path: &[u8]) -> Result<Vec<Vec<u8>>, git2::Error> {
+        let entry = tree.get_path(&super::os_path(path)).ok();
+        let Some(entry) = entry.filter(|entry| entry.kind() == Some(ObjectType::Tree)) else {
+            return Ok(vec![path.to_vec()]);
+        };
+        let mut files = Vec::new();
+        for entry in &self.repository.find_tree(entry.id())? {
+            files.extend(self.files_at(tree, &[path, b"/", entry.name_bytes()].concat())?);
+        }
+        Ok(files)
+    }
+
     /// Returns whether the file at `path` has conflict markers.
     fn is_marked(&self, tree: &git2::Tree<'_>, path: &Path) -> bool {
         let entry = tree.get_path(path).ok().filter(|entry| entry.kind() == Some(ObjectType::Blob));
@@ -273,8 +295,8 @@ fn parsed(output: &[u8]) -> Option<Printed> {
     let mut records = output.split(|byte| *byte == 0);
     let text = |record: &[u8]| String::from_utf8_lossy(record).into_owned();
     let tree = text(records.next()?).parse().ok()?;
-    let mut printed =
-        Printed { tree, paths: BTreeMap::new(), kinds: BTreeMap::new(), moved: BTreeMap::new() };
+    let (paths, kinds, moved) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut printed = Printed { tree, paths, kinds, unclear: Vec::new(), moved };
     for record in records.by_ref().take_while(|record| !record.is_empty()) {
         let tab = record.iter().position(|byte| *byte == b'\t')?;
         let id = text(&record[..tab]).split(' ').nth(1)?.parse().ok()?;
@@ -289,6 +311,9 @@ fn parsed(output: &[u8]) -> Option<Printed> {
         };
         if let ("file/directory", [moved, original]) = (kind, paths.as_slice()) {
             printed.moved.insert(moved.to_vec(), original.to_vec());
+        }
+        if !paths.iter().any(|path| printed.paths.contains_key(*path)) {
+            printed.unclear.extend(paths.iter().map(|path| (path.to_vec(), kind.to_owned())));
         }
         for path in paths {
             printed.kinds.entry(path.to_vec()).or_insert_with(|| kind.to_owned());

@@ -240,6 +240,29 @@ fn a_document_in_a_folder_that_the_other_side_renamed_is_an_error_at_its_file() 
 }
 
 #[test]
+fn a_document_in_a_folder_that_the_other_side_split_is_an_error_at_its_file() {
+    for (splits, adds) in [("main", "feature"), ("feature", "main")] {
+        let world = World::new();
+        let toggles = ["a", "b", "c", "d"];
+        for (toggle, age) in toggles.into_iter().zip(20..) {
+            set(&world.repo, toggle, age);
+        }
+        world.repo.commit("Add the toggles").branch("feature").checkout(splits);
+        for (toggle, environment) in toggles.into_iter().zip(["east", "east", "west", "west"]) {
+            let new = format!("shop/{environment}/{toggle}.yaml");
+            world.repo.rename(&format!("shop/prod/{toggle}.yaml"), &new);
+        }
+        world.repo.commit("Split the environment").checkout(adds);
+        set(&world.repo, "new", 77).commit("Add new").checkout("feature");
+        let run = || pull_request(&world).args("--allow-mass-change --on-remove forget");
+        let plan = run().set("output", "json").exit(3).json();
+        let held = plan["held"].as_array().unwrap();
+        assert!(held.iter().any(|held| held["toggle"] == "shop/prod/new"), "{plan:#}");
+        run().exit(3).any_stderr().stdout_contains(&["error[conflict-marker]", "shop/prod/new.yaml"]);
+    }
+}
+
+#[test]
 fn a_document_that_is_a_folder_on_one_side_is_an_error_at_its_path() {
     for (on_file, on_folder) in [("main", "feature"), ("feature", "main")] {
         // Both add it, or one edits it where the other has a folder.
