@@ -23,7 +23,9 @@ use crate::pass::planning::{Files, Planned};
 use crate::pass::references::Library;
 use crate::pass::validate::{CheckTarget, Checks, LIMITS, check, check_snapshot};
 use crate::plan::{Base, Draft, Input, LiveDifferences, OnInvalid, Plan};
-use crate::source::{self, NamedCommit, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig};
+use crate::source::{
+    self, NamedCommit, Parents, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig,
+};
 use crate::state::StateSnapshot;
 
 /// Plans the step between two revisions of a repository at a path, or from one to the files of its work tree.
@@ -225,10 +227,11 @@ fn trailers_note(snapshot: &Snapshot, base: CommitId, rules: &Rules) -> Result<O
     let lines: BTreeSet<String> = lines(FIRST_PASS_TRAILER).chain(lines(ALLOW_TRAILER)).collect();
     let lines: Vec<String> = lines.into_iter().collect();
     Ok((!lines.is_empty()).then(|| {
-        format!(
-            "a squash merge drops the messages of the branch: {} must end up in the message of the merge or squash commit",
-            lines.join(" and ")
-        )
+        let reason = match snapshot.parents() {
+            Parents::All => "a squash merge drops the messages of the branch",
+            Parents::First => "with `--first-parent`, only the last message counts",
+        };
+        format!("{reason}: {} must end up in the message of the merge or squash commit", lines.join(" and "))
     }))
 }
 

@@ -50,6 +50,11 @@ pub enum Relation {
 }
 
 impl Snapshot {
+    /// Returns which parents of a merge its history has.
+    pub fn parents(&self) -> Parents {
+        self.parents
+    }
+
     /// Takes the snapshot of a commit, or of the top tree `merged` that merging the commit gives.
     pub(super) fn take(
         cache: ReaderCache,

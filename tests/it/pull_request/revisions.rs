@@ -189,6 +189,10 @@ fn a_trailer_decides_on_the_first_pass_of_a_pull_request() {
              the merge or squash commit"
         );
         assert_eq!(plan["notes"], serde_json::json!([note]), "{plan:#}");
+        let first_parent =
+            pull_request(&world).args("--first-parent").set("output", "json").exit_in(&[0, 2]).json();
+        let reason = first_parent["notes"][0].as_str().unwrap();
+        assert!(reason.starts_with("with `--first-parent`, only the last message counts: "), "{reason}");
     }
     let world = forked();
     for (toggle, trailer) in [("a", "assert"), ("b", "adopt")] {
