@@ -17,6 +17,7 @@ pub use crate::service::reader::project::{ProjectReader, ToggleDemand};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -111,6 +112,9 @@ impl LiveReader {
 /// service is in doubt.
 const MOST_FAILURES: u32 = 5;
 
+/// After how long without a useful response the log says so, once two reads in a row had none.
+const LOGGED_SILENCE: Duration = Duration::from_secs(5);
+
 /// The reads of one scan or one import, of which some may run at the same time.
 ///
 /// A `Retry-After` holds back all of them. When the service as a whole has failed, every further read fails
@@ -126,7 +130,31 @@ pub struct ReadSession {
 struct State {
     held_until: Option<Instant>,
     failures: u32,
+    silence: Option<Silence>,
     ended: Option<Outcome>,
+}
+
+/// Reads in a row without a useful response, retries included.
+#[derive(Debug)]
+struct Silence {
+    reads: u32,
+    /// When the first of them began.
+    since: Instant,
+    is_logged: bool,
+}
+
+impl Silence {
+    const fn new(since: Instant) -> Self {
+        Self { reads: 0, since, is_logged: false }
+    }
+
+    /// Counts a read that ended at `now`. Returns whether the log has to say that the service is silent: once.
+    fn lasts(&mut self, now: Instant) -> bool {
+        self.reads += 1;
+        let is_due = !self.is_logged && self.reads > 1 && now - self.since >= LOGGED_SILENCE;
+        self.is_logged |= is_due;
+        is_due
+    }
 }
 
 impl ReadSession {
@@ -156,13 +184,16 @@ impl ReadSession {
             self.permitted().await?;
             // Read before the request, so that a token that another read loads meanwhile is newer.
             let generation = self.reader.token_generation();
+            let began = Instant::now();
             let failure = match read().instrument(tracing::debug_span!("read", attempt = tries)).await {
                 Ok(value) => {
-                    self.state().failures = 0;
+                    let mut state = self.state();
+                    (state.failures, state.silence) = (0, None);
                     return Ok(value);
                 }
                 Err(failure) => failure,
             };
+            self.unanswered(&failure, began);
             match self.next(&failure, tries, generation) {
                 Again::After(wait) => {
                     let wait_s = wait.as_secs_f64();
@@ -172,6 +203,18 @@ impl ReadSession {
                 Again::Now => {}
                 Again::Never => return Err(failure),
             }
+        }
+    }
+
+    /// Logs that the service hangs. Otherwise the log has nothing of it until all retries have failed.
+    fn unanswered(&self, failure: &Outcome, began: Instant) {
+        let mut state = self.state();
+        if effect(failure.kind).evidence != Evidence::Passing {
+            state.silence = None;
+            return;
+        }
+        if state.silence.get_or_insert(Silence::new(began)).lasts(Instant::now()) {
+            tracing::warn!(name: "doubted", reason = %failure, "no useful response from the service");
         }
     }
 
@@ -381,6 +424,23 @@ impl<T> FromIterator<(Key, T)> for ByKey<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_silent_service_is_logged_once_before_all_retries_have_failed() {
+        for (ends, logged) in [
+            // Refused connections fail soon, and the error of the command follows.
+            (&[0, 1, 2, 4][..], None),
+            // One slow response is no silence.
+            (&[9], None),
+            (&[3, 7, 11, 15], Some(7)),
+            (&[10, 21, 32, 43], Some(21)),
+        ] {
+            let since = Instant::now();
+            let mut silence = Silence::new(since);
+            let due = ends.iter().filter(|end| silence.lasts(since + Duration::from_secs(**end)));
+            assert_eq!(due.copied().collect::<Vec<_>>(), Vec::from_iter(logged), "{ends:?}");
+        }
+    }
 
     #[test]
     fn a_lookup_ignores_case_unless_only_case_tells_keys_apart() {
