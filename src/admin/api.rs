@@ -277,9 +277,9 @@ fn contains(name: &[u8], word: &[u8]) -> bool {
 }
 
 /// The number of deployments of a page, and of toggles of a deployment, if the request gives none.
-const LIMIT: usize = 20;
+const DEFAULT_PAGE: usize = 20;
 /// The most that a request may ask for. A response has to end before its connection does.
-const MOST: usize = 500;
+const LARGEST_PAGE: usize = 500;
 
 const HISTORY_EXAMPLE: &str = "for example /api/history?limit=20&toggle=shop/production/*; the next page is before=NEXT, with \
                        `next` of the response; the differences are at /api/history/COMMIT";
@@ -310,7 +310,7 @@ pub(super) async fn page(
     let PageParameters { limit, before, toggle } = valid(parameters).map_err(refused)?;
     let scope = scope(toggle).map_err(refused)?;
     let before = before.map(|text| commit(&text)).transpose().map_err(refused)?;
-    let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
+    let limit = limit.map_or(DEFAULT_PAGE, PageLimit::get).min(LARGEST_PAGE);
     let read = shared.page(move |shared| {
         let page = shared.0.admin.history.page(&scope, before, limit);
         page.map(|page| page.map(page_body)).map_err(|error| error.in_full())
@@ -330,7 +330,7 @@ pub(super) async fn deployment(
         text.parse::<ToggleId>().map_err(|error| format!("`{}` is not a toggle: {error}", escaped(&text)))
     });
     let after = after.transpose().map_err(refused)?;
-    let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
+    let limit = limit.map_or(DEFAULT_PAGE, PageLimit::get).min(LARGEST_PAGE);
     let read = shared.page(move |shared| {
         let history = &shared.0.admin.history;
         let part = history.deployment(id, &scope, after.as_ref(), limit);

@@ -404,7 +404,7 @@ fn readable(name: &str, secret: &SecretSource) -> Result<(), Failure> {
 }
 
 /// How long a command that is told to end may take to record what it did, as the daemon may.
-const GRACE: Duration = Duration::from_secs(25);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 
 struct EndSignals {
     interrupt: Signal,
@@ -444,7 +444,7 @@ pub(super) fn stop_on_signal() -> io::Result<watch::Receiver<bool>> {
 fn limit_stop(mut stop: watch::Receiver<bool>) {
     tokio::spawn(async move {
         if stop.wait_for(|stop| *stop).await.is_ok() {
-            tokio::time::sleep(GRACE).await;
+            tokio::time::sleep(SHUTDOWN_GRACE).await;
             let _ =
                 Stream::Stderr.print("error: interrupted while a request was open; the next run continues\n");
             exit(1);

@@ -182,12 +182,12 @@ pub fn ratio(text: &str) -> Result<f64, String> {
 }
 
 /// Longer durations could overflow when they are added to a clock's time.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+const LONGEST_TIME: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("must be greater than zero".to_owned()),
-        time if time > LONGEST => Err("must not be longer than a year".to_owned()),
+        time if time > LONGEST_TIME => Err("must not be longer than a year".to_owned()),
         time => Ok(time),
     }
 }

@@ -3,6 +3,9 @@
 mod control;
 mod drift;
 mod driver;
+mod file_events;
+mod freshness;
+mod heartbeat;
 mod loop_state;
 mod metrics;
 mod probe;
@@ -16,8 +19,9 @@ pub use crate::plan::{DeploymentJson, DeploymentLog, HistoryJson, deployment_jso
 pub(crate) use control::NOT_THE_WRITER;
 pub use control::{Control, ControlError, DriverCommand, Trigger};
 pub use driver::Driver;
+pub use file_events::watch_source;
+pub use heartbeat::Heartbeat;
 pub use metrics::{Metrics, ScanResult};
-pub use probe::{Heartbeat, watch_source};
 pub use release::{AllowRequest, Rejection, Released};
 pub(crate) use release::{is_first_pass_over, released_by};
 #[cfg(test)]

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::reading::{AppliedDocuments, ScanMemory};
+use super::applied::AppliedDocuments;
+use super::memory::ScanMemory;
 use super::scan::{Scan, versions_from};
 use super::{DriftScan, ScanDepth, ScanRequest};
 use crate::drift::reading::{EnvironmentPlan, ExpectedLive};

@@ -1,6 +1,8 @@
 #![doc = include_str!("README.md")]
 
+mod applied;
 mod check;
+mod memory;
 mod reading;
 mod scan;
 #[cfg(test)]

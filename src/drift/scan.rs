@@ -5,9 +5,9 @@ use std::sync::{Arc, mpsc};
 
 use futures_util::{StreamExt as _, stream};
 
-use super::reading::{
-    AppliedDocuments, EnvironmentFound, EnvironmentPlan, KnownDifference, Reading, ScanFound, ScanMemory,
-};
+use super::applied::AppliedDocuments;
+use super::memory::{KnownDifference, ScanMemory};
+use super::reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 use crate::model::{
     EnvironmentId, FoldedId, Live, LiveToggle, LiveVersion, ObjectId, OutcomeKind, Scope, ToggleId,
 };

@@ -252,7 +252,7 @@ struct MemberText<'a>(#[serde(borrow)] Cow<'a, str>);
 /// The size of a chunk; the last line may exceed it.
 const CHUNK: usize = 256 * 1024;
 
-const LONGEST: usize = 1024 * 1024;
+const LONGEST_LINE: usize = 1024 * 1024;
 
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Chunk {
@@ -312,7 +312,7 @@ impl Chunks {
         let mut is_open = false;
         loop {
             let from = chunk.bytes.len();
-            let read = self.append_line(&mut chunk.bytes, start + LONGEST)?;
+            let read = self.append_line(&mut chunk.bytes, start + LONGEST_LINE)?;
             let end = *first_end.get_or_insert(chunk.bytes.len());
             let reason = match read {
                 LineRead::Whole => {
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_broken_and_the_next_one_is_read() {
         for first in ["{\"key\":\"", "key,\"a"] {
-            let text = format!("{first}{}\nnext\n", "x".repeat(3 * LONGEST));
+            let text = format!("{first}{}\nnext\n", "x".repeat(3 * LONGEST_LINE));
             let (lines, broken) = read(text.into_bytes());
             assert_eq!(lines, [(2, "next".to_owned())]);
             assert_eq!(broken, [(1, "the line is longer than 1 MiB")]);
@@ -430,9 +430,9 @@ mod tests {
         let expected = [(1, "key"), (2, "\"a"), (3, "b\""), (4, "c"), (6, "e"), (7, "f")];
         assert_eq!(lines, expected.map(|(number, line)| (number, line.to_owned())));
         assert_eq!(broken, [(5, "a quote is not closed")]);
-        let many = format!("key\n\"open\n{}", "x\n".repeat(LONGEST));
+        let many = format!("key\n\"open\n{}", "x\n".repeat(LONGEST_LINE));
         let (lines, broken) = read(many.into_bytes());
-        assert_eq!((lines.len(), broken), (LONGEST + 1, vec![(2, "a quote is not closed")]));
+        assert_eq!((lines.len(), broken), (LONGEST_LINE + 1, vec![(2, "a quote is not closed")]));
     }
 
     #[test]

@@ -21,10 +21,10 @@ use crate::transport::{
 };
 
 /// For the head of a response and then for each read.
-const TIMEOUT: Duration = Duration::from_secs(15);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The longest time for all requests of one command, which must not delay its job much longer than that.
-const PATIENCE: Duration = Duration::from_secs(120);
+const RETRY_LIMIT: Duration = Duration::from_secs(120);
 
 /// The longest plain text that is shown as the reason of a refusal, in bytes.
 const LONGEST_TEXT: usize = 500;
@@ -79,7 +79,7 @@ impl Retries {
         };
         self.count += 1;
         let wait = asked + backoff(self.count, jitter);
-        let is_last = self.count >= REQUEST_TRIES || self.started.elapsed() + wait > PATIENCE;
+        let is_last = self.count >= REQUEST_TRIES || self.started.elapsed() + wait > RETRY_LIMIT;
         (asked <= LONGEST_RETRY_AFTER && !is_last).then_some(wait)
     }
 }
@@ -88,7 +88,7 @@ impl ForgeClient {
     pub(crate) fn new(target: ForgeTarget, network: &Network) -> Result<Self, ForgeError> {
         let (token, token_kind) = target.token()?;
         Ok(Self {
-            client: network.blocking_client(TIMEOUT)?,
+            client: network.blocking_client(REQUEST_TIMEOUT)?,
             routes: (target.api.row().routes)(&target.repository),
             target,
             token_kind,
@@ -136,7 +136,7 @@ impl ForgeClient {
     fn unreachable(&self, error: &reqwest::Error) -> ForgeError {
         let text = match proxy_fault(error) {
             Some(fault) => fault.to_string(),
-            None if error.is_timeout() => format!("no response within {} s", TIMEOUT.as_secs()),
+            None if error.is_timeout() => format!("no response within {} s", REQUEST_TIMEOUT.as_secs()),
             None => reason(error).to_string(),
         };
         ForgeError::Unreachable(sanitized(&text, self.token.expose()))

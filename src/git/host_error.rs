@@ -384,7 +384,7 @@ fn word(text: &str) -> String {
 }
 
 /// In characters.
-const LONGEST: usize = 500;
+const LONGEST_WORDS: usize = 500;
 
 /// Lines that add nothing to the ones around them.
 const FILLERS: &[&str] = &[
@@ -484,7 +484,7 @@ fn unmarked(line: &str) -> &str {
 /// Escapes `text`, and shortens the result with an ellipsis if it is too long.
 fn cut(text: &str) -> String {
     let whole = escaped(text).to_string();
-    if whole.chars().count() <= LONGEST {
+    if whole.chars().count() <= LONGEST_WORDS {
         return whole;
     }
     let mut short = String::new();
@@ -493,7 +493,7 @@ fn cut(text: &str) -> String {
     for character in text.chars() {
         let shown = escaped(character.encode_utf8(&mut [0; 4])).to_string();
         length += shown.chars().count();
-        if length >= LONGEST {
+        if length >= LONGEST_WORDS {
             break;
         }
         short.push_str(&shown);

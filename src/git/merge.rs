@@ -31,7 +31,7 @@ use crate::model::{CommitId, ObjectId};
 const SINCE: (u32, u32) = (2, 38);
 
 /// How long the program may take.
-const TIMEOUT: Duration = Duration::from_secs(300);
+const MERGE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The id of a file whose merge needs content that the clone lacks. No object has it.
 const MISSING: ObjectId = ObjectId([0xff; 20]);
@@ -162,7 +162,7 @@ impl Merger<'_> {
             let mut command = local(self.folder);
             // The objects need not survive a crash.
             command.args(["-c", "core.fsync=none", "merge-tree", "--write-tree", "-z"]).args(sides);
-            let output = run(command, StepKind::Read, TIMEOUT, lender.display())?;
+            let output = run(command, StepKind::Read, MERGE_TIMEOUT, lender.display())?;
             // Older versions exit as after a merge if a tree is missing.
             let mut missing = output.stderr.split_whitespace().filter_map(|word| word.parse().ok());
             let Some(id) = missing.find(|id| self.is_absent(*id)) else {

@@ -24,7 +24,7 @@ use super::{Failpoints, RepositoryError};
 use crate::model::{ObjectId, chain};
 
 /// The longest time that copying or merging packs may take.
-const TIMEOUT: Duration = Duration::from_secs(600);
+const PACK_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The mode of Git's packs.
 const READ_ONLY: u32 = 0o444;
@@ -174,7 +174,7 @@ fn copied(source: &Path, target: &Path, ids: &[ObjectId]) -> Result<(), GitError
         .args(["pack-objects", "--quiet", "--window=0", "--compression=1"])
         .arg(target.join("objects/pack/pack"))
         .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", source.join("objects"));
-    run_on(Stdio::from(list), packer, StepKind::Write, TIMEOUT, target.display()).map(drop)
+    run_on(Stdio::from(list), packer, StepKind::Write, PACK_TIMEOUT, target.display()).map(drop)
 }
 
 /// Merges packs if there are more than `most`: each that remains is at least twice as large as all smaller
@@ -195,7 +195,7 @@ pub(crate) fn repack(repository: &Repository, most: usize) -> Result<bool, Repos
     };
     let mut repack = local(repository.path());
     repack.args(["repack", "-q", "-n", "--no-write-bitmap-index"]).args(how);
-    let failure = match run(repack, StepKind::Read, TIMEOUT, folder.display()) {
+    let failure = match run(repack, StepKind::Read, PACK_TIMEOUT, folder.display()) {
         Ok(output) if output.is_success => None,
         Ok(output) => Some(GitWords::of(&output.stderr).to_string()),
         // The next process does it.

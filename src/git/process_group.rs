@@ -22,7 +22,7 @@ const STEP: Duration = Duration::from_millis(50);
 const LAST_STEP: Duration = Duration::from_millis(2);
 
 /// The time that a process has to close its output after its end, and to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(1);
+const END_GRACE: Duration = Duration::from_secs(1);
 
 /// How long processes that record may go on after a signal. What a pass has done must still be recorded.
 const WIND_DOWN: Duration = Duration::from_secs(20);
@@ -116,7 +116,7 @@ impl ProcessGroup {
         // A process in the background may keep the outputs open, such as the master of a shared ssh
         // connection.
         if !are_closed {
-            let until = Instant::now() + GRACE;
+            let until = Instant::now() + END_GRACE;
             while !self.wait(STEP) && Instant::now() < until {}
         }
         Some(status.exit_status())
@@ -153,7 +153,7 @@ impl Drop for ProcessGroup {
         if !self.is_ended {
             // Git removes its lock files at this signal.
             let _ = kill_process_group(group, Signal::TERM);
-            let until = Instant::now() + GRACE;
+            let until = Instant::now() + END_GRACE;
             while !self.wait(STEP) && Instant::now() < until {}
         }
         // However the process ended, what it started ends with it, such as an ssh that still waits for its
@@ -168,7 +168,7 @@ impl Drop for ProcessGroup {
 /// Reaps the other processes of a group, which are children of this process if it is the first one of a
 /// container.
 fn reap(group: Pid) {
-    let until = Instant::now() + GRACE;
+    let until = Instant::now() + END_GRACE;
     loop {
         match waitpgid(group, WaitOptions::NOHANG) {
             Ok(Some(_)) => {}

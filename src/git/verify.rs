@@ -23,7 +23,7 @@ use super::temporary_folder::TemporaryFolder;
 use crate::model::{CommitId, escaped};
 
 /// How long a program may be silent.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const VERIFY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The first version of Git that verifies SSH signatures.
 const SSH_SINCE: (u32, u32) = (2, 34);
@@ -230,7 +230,7 @@ impl SignedCommit<'_> {
 
     fn run(&self, command: Command, kind: SignatureKind) -> Result<Output, UnverifiedCommit> {
         let is_git = command.get_program() == "git";
-        let output = run(command, StepKind::Read, TIMEOUT, format_args!("commit {}", self.id));
+        let output = run(command, StepKind::Read, VERIFY_TIMEOUT, format_args!("commit {}", self.id));
         match output {
             Err(GitError::NoGit(error)) if !is_git => Err(no_program(kind).because(error)),
             Ok(output) if !output.is_success && output.stderr.contains("cannot run ") => {

@@ -60,10 +60,10 @@ use report::PublishSummary;
 
 /// How long a pass starts over because the source vanished or another process was faster.
 // As long as a pass waits for another process that is publishing to the same shared state.
-const PATIENCE: Duration = Duration::from_secs(120);
+const RESTART_LIMIT: Duration = Duration::from_secs(120);
 
 /// The pause before a pass starts over.
-const PAUSE: Duration = Duration::from_millis(50);
+const RESTART_PAUSE: Duration = Duration::from_millis(50);
 
 /// What one pass depends on besides its settings, the source, the state and the service.
 #[derive(Clone, Debug, Default)]
@@ -174,7 +174,7 @@ impl Reconciler {
                 // A process that lost the shared state queues again, however long it was suspended
                 // (src/state/README.md, "Shared state").
                 let is_suspended = matches!(error, Error::State(state::Error::TakenOver(_)));
-                (waited < PATIENCE || is_suspended) && !context.is_stopped()
+                (waited < RESTART_LIMIT || is_suspended) && !context.is_stopped()
             };
             let restarts = |error: &&Error| {
                 if error.is_transient() {
@@ -189,7 +189,7 @@ impl Reconciler {
                 return self.hand_over(result, context);
             };
             tracing::info!(name: "pass_restarted", reason = %chain(&error), "the pass starts over");
-            clock.sleep(PAUSE);
+            clock.sleep(RESTART_PAUSE);
             earlier = result.ok();
         }
     }

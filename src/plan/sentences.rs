@@ -499,11 +499,11 @@ pub(super) fn list(items: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 /// The maximum number of characters of a text that are shown.
-const LONGEST: usize = 80;
+const LONGEST_TEXT: usize = 80;
 
 /// Returns a text in backticks, escaped and cut.
 pub(crate) fn quoted(text: &str) -> String {
-    let short: String = text.chars().take(LONGEST).collect();
+    let short: String = text.chars().take(LONGEST_TEXT).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("`{}{more}`", escaped(&short))
 }
@@ -514,7 +514,7 @@ pub(super) fn from_to(old: &str, word: &str, new: &str) -> String {
     const BEFORE: usize = 10;
     let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new);
     let common = common.count();
-    if common < LONGEST {
+    if common < LONGEST_TEXT {
         return format!("{} {word} {}", quoted(old), quoted(new));
     }
     let part = |text: &str| {

@@ -190,7 +190,7 @@ const MOST_EVENTS: usize = 20;
 const MOST_DIFFERENCES: usize = 20;
 const DIFFERENCE: usize = 200;
 /// The length in bytes after which no toggle is named, because the description of a pull request is limited.
-const LONGEST: usize = 30_000;
+const LONGEST_MESSAGE: usize = 30_000;
 
 /// Returns the message of a commit that imports what was changed on `service`; empty without a toggle.
 ///
@@ -209,7 +209,7 @@ pub(crate) fn drift_message(drifted: &[&DriftedToggle], service: &str) -> String
     text.push('\n');
     let mut named = 0;
     for toggle in drifted {
-        if text.len() > LONGEST {
+        if text.len() > LONGEST_MESSAGE {
             break;
         }
         named += 1;

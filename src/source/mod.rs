@@ -31,7 +31,7 @@ use crate::git::{
 use crate::model::{CommitId, ObjectId, Thresholds, escaped, listed, similar_names};
 
 /// The pause before a local repository with an error is read again. Another process may be replacing it.
-const PAUSE: Duration = Duration::from_millis(200);
+const REPLACEMENT_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Debug)]
 pub struct SourceConfig {
@@ -89,7 +89,7 @@ impl Source {
         match local_snapshot(config, path, &place) {
             // Another process may be replacing the repository.
             Err(error) if place::is_suspect(&error) => {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(REPLACEMENT_PAUSE);
                 local_snapshot(config, path, &place).map_err(|error| place.explain(error))
             }
             found => found,

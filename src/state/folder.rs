@@ -22,7 +22,7 @@ use crate::git::Failpoints;
 use crate::model::escaped;
 
 /// The time between two tries to take a lock.
-const POLL: Duration = Duration::from_millis(50);
+const LOCK_POLL: Duration = Duration::from_millis(50);
 
 /// The time after which a wait is logged.
 const UNLOGGED: Duration = Duration::from_secs(1);
@@ -74,7 +74,7 @@ impl Lock {
                         is_logged = true;
                         tracing::warn!(name: "waiting_for_lock", holder = %holder(&path), "the state is in use; waiting for it");
                     }
-                    thread::sleep(POLL.min(wait));
+                    thread::sleep(LOCK_POLL.min(wait));
                 }
                 Err(TryLockError::WouldBlock) => {
                     return Err(Error::Locked { dir: dir.to_owned(), holder: holder(&path) });

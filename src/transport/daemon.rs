@@ -18,7 +18,7 @@ use super::{Network, NetworkError, Reason, Secret};
 /// In bytes; more than the status of a million toggles.
 const LARGEST_DAEMON_RESPONSE: u64 = 1 << 30;
 /// For each read of a response.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const DAEMON_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The address of a daemon: `http` or `https`, without user, query, and fragment.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -103,7 +103,7 @@ impl DaemonClient {
             "http" => Schemes::HttpWithoutProxy,
             _ => Schemes::HttpsOnly,
         };
-        let client = network.blocking_client_for(TIMEOUT, schemes)?;
+        let client = network.blocking_client_for(DAEMON_TIMEOUT, schemes)?;
         Ok(Self { url, token, client, network: network.clone() })
     }
 

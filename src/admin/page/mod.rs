@@ -32,7 +32,7 @@ use crate::daemon::{Readiness, Status, ToggleState};
 use crate::model::{counted, cut};
 
 /// The interval of the page's updates, in seconds.
-const INTERVAL: u32 = 5;
+const RELOAD_SECONDS: u32 = 5;
 
 /// `GET /`.
 pub(super) async fn show(
@@ -86,7 +86,7 @@ impl TimedPage {
     /// the page can keep it. Otherwise it is at most as old as an update.
     fn is_usable(&self, request: &HeaderMap) -> bool {
         let is_known = self.is_complete && self.page.is_known(request);
-        is_known || self.at.elapsed() < Duration::from_secs(INTERVAL.into())
+        is_known || self.at.elapsed() < Duration::from_secs(RELOAD_SECONDS.into())
     }
 
     fn render(shared: &AdminState, status: &Status, key: &PageKey) -> Self {
@@ -133,7 +133,7 @@ impl View<'_> {
             name: "gitoggle",
             title: &title(self),
             verdict: verdict(self),
-            interval: INTERVAL,
+            interval: RELOAD_SECONDS,
             links,
             main,
             footer: footer(),

@@ -44,7 +44,7 @@ fn text<'a>(reply: &'a Value, name: &str) -> &'a str {
 }
 
 /// The maximum number of toggles to print.
-const MOST: usize = 20;
+const MOST_LISTED: usize = 20;
 
 /// Returns the values of `what` that need an environment.
 fn about_environments() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -133,7 +133,7 @@ fn released(reply: &Value) -> String {
     }
     let _ = writeln!(out, "releases {}:", counted(count, "toggle"));
     let versions = &reply["releases"]["versions"];
-    for toggle in toggles.iter().take(MOST) {
+    for toggle in toggles.iter().take(MOST_LISTED) {
         let toggle = toggle.as_str().unwrap_or_default();
         let version = versions[toggle].as_u64().map(|version| match version {
             0 => " (not on the service)".to_owned(),
@@ -144,7 +144,7 @@ fn released(reply: &Value) -> String {
             let _ = writeln!(out, "      {}", escaped(event.as_str().unwrap_or_default()));
         }
     }
-    let more = count.saturating_sub(toggles.len().min(MOST));
+    let more = count.saturating_sub(toggles.len().min(MOST_LISTED));
     if more > 0 {
         let _ = writeln!(out, "  … and {more} more");
     }

@@ -5,6 +5,7 @@
 
 mod conclude;
 mod running_pass;
+mod scan;
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +22,9 @@ use super::schedule::PassOutcome;
 use super::status::{LastPass, PassResult, Role};
 use super::{ControlError, NOT_THE_WRITER};
 use crate::daemon::driver::running_pass::{RunningPass, reload};
+use crate::daemon::freshness::Freshness;
 use crate::daemon::loop_state::LoopState;
-use crate::daemon::probe::{Freshness, HeadProbe};
+use crate::daemon::probe::HeadProbe;
 use crate::daemon::status::{Status, ToggleStatus, toggles};
 use crate::daemon::{DriverCommand, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, Suspension, chain, rfc3339};

@@ -31,7 +31,7 @@ use crate::state::Orders;
 
 /// The time that a pass has to end after a shutdown was requested.
 // The process must exit within this time of a signal (src/daemon/README.md, "What the daemon promises").
-const GRACE: Duration = Duration::from_secs(25);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 
 /// The driver's side of a running pass.
 pub(super) struct RunningPass {
@@ -184,7 +184,7 @@ impl Driver {
                     // sent nothing.
                     running.revision()?;
                     running.stop();
-                    return tokio::time::timeout(GRACE, &mut pass).await.ok();
+                    return tokio::time::timeout(SHUTDOWN_GRACE, &mut pass).await.ok();
                 }
                 Some(command) = self.commands.recv() => {
                     let effect = self.record(command, running.revision());

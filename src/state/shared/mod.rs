@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use head::{Announcement, FoundState, SharedHead, StateOrigin};
 use protocol::{HolderWatch, JournalAge, QueueStep, Term, UnknownList, merge, open_for, unlist_unstarted};
-use remote::{POLL, Patience, RETRY, TrackedRef};
+use remote::{Patience, REF_POLL, RETRY, TrackedRef};
 
 use super::applied::{AppliedRepository, PassHead, SkipIfUnchanged, Tip, unkept};
 use super::folder::Place;
@@ -175,7 +175,7 @@ impl SharedSession {
                 tracing::warn!(name: "waiting_for_publisher", holder, state = %name, "{text}");
                 is_logged = true;
             }
-            self.tracked.clock.sleep(POLL);
+            self.tracked.clock.sleep(REF_POLL);
         }
     }
 

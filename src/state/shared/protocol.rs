@@ -21,7 +21,7 @@ const RENEWAL: Duration = Duration::from_secs(15);
 const GIVE_UP: Duration = Duration::from_secs(90);
 
 /// The longest wait for live holders, unless detecting a dead one takes longer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const QUEUE_LIMIT: Duration = Duration::from_secs(120);
 
 /// The least difference between the longest wait and the time to detect a dead holder.
 const MARGIN: Duration = Duration::from_secs(20);
@@ -96,7 +96,7 @@ impl<T: PartialEq> HolderWatch<T> {
         let since = self.seen.as_ref().map_or(now, |(_, since)| *since);
         if now.saturating_sub(since) > silence {
             QueueStep::TakeOver
-        } else if !owes && now.saturating_sub(self.began) > PATIENCE.max(silence + MARGIN) {
+        } else if !owes && now.saturating_sub(self.began) > QUEUE_LIMIT.max(silence + MARGIN) {
             // A process that gave up before it could detect a dead holder would never take over.
             QueueStep::GiveUp
         } else {

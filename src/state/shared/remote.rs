@@ -204,7 +204,7 @@ pub(super) fn failed<E: Into<RemoteFault>>(remote: &RepoUrl) -> impl FnOnce(E) -
 }
 
 /// The time between two lookups of a held ref, and between two tries of a push.
-pub(super) const POLL: Duration = Duration::from_secs(1);
+pub(super) const REF_POLL: Duration = Duration::from_secs(1);
 
 /// How often a rejected push is repeated while the ref is as it was.
 const REJECTIONS: u32 = 2;
@@ -349,7 +349,7 @@ impl TrackedRef {
                 // can look like a refusal. The verdict of a host that refuses does not change.
                 Err(Error::Remote { source: RemoteFault::Rejected(_), .. }) if rejections < REJECTIONS => {
                     rejections += 1;
-                    self.clock.sleep(POLL);
+                    self.clock.sleep(REF_POLL);
                 }
                 Err(error) => {
                     // The remote may have moved the ref although no verdict arrived.
@@ -376,7 +376,7 @@ impl TrackedRef {
                 return Err(error);
             }
             self.log_retry(&error);
-            self.clock.sleep(POLL);
+            self.clock.sleep(REF_POLL);
         }
     }
 
