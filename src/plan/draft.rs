@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::change::same_environment;
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
+use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::hold::{self, Holds};
 use super::order;
-use super::policy::{FirstPassChoice, FirstPassRules, by_operator};
 use super::waits::note_needs;
 use super::{
     Before, Change, FirstPass, LiveDifferences, Mixed, Needs, OnDrift, OnInvalid, Orphan, OrphanReason,

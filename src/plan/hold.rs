@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::decide::PassOrder;
-use super::policy::FirstPassChoice;
+use super::first_pass::FirstPassChoice;
 use super::{Before, Change, FirstPass, Lack, MissingToggle, Overrides, Plan, Policy};
 use crate::model::{
     Action, Advice, EnvironmentId, FIRST_PASS_TRAILER, HeldRequest, HeldRequests, Hold, HoldKind, LiveToggle,

@@ -424,87 +424,107 @@ impl Plan {
         mut drift: DriftReport,
         policy: &Policy,
     ) -> Self {
-        let all = live;
-        for mut change in std::mem::take(&mut self.changes) {
+        for change in std::mem::take(&mut self.changes) {
             // With `--on-drift ignore`, a pass sends the change whatever the service has.
-            let live = live.get(&change.id);
-            let live = live.filter(|_| policy.on_drift != OnDrift::Ignore);
-            let decision = live.map(|live| {
-                let decision = decide_live(&change, live, policy, &self.overrides);
-                match (decision, live, newer.get(&change.id)) {
-                    (LiveDecision::ReadVersions { .. }, Live::Toggle(live), Some(newer)) => {
-                        decide_by_versions(&change, live, newer, policy, &self.overrides)
-                    }
-                    (decision, ..) => decision,
-                }
-            });
-            let may_be_sent = matches!(
-                decision,
-                Some(
-                    LiveDecision::Publish { .. }
-                        | LiveDecision::Create(_)
-                        | LiveDecision::ReadVersions { .. }
-                )
-            );
-            let type_of = |id: &ToggleId| match all.get(id) {
-                Some(Live::Toggle(live)) => ListedType::of(Some(live.return_type)),
-                Some(Live::Missing { .. }) => ListedType::Missing,
-                Some(Live::Untargeted) | None => ListedType::Untyped,
-            };
-            let other_type = || {
-                let needed = needed_types(&change);
-                needed.iter().find_map(|(id, wanted)| other_type(id, *wanted, type_of(id)))
-            };
-            let decision = match decision {
-                Some(LiveDecision::Create(own)) => {
-                    let new_type = self.new_type(&change.id, own);
-                    Some(new_type.map_or_else(LiveDecision::Hold, LiveDecision::Create))
-                }
-                decision => decision,
-            };
-            let decision = match may_be_sent.then(other_type).flatten() {
-                Some(hold) => Some(LiveDecision::Hold(hold)),
-                None => decision,
-            };
-            match decision {
-                Some(LiveDecision::Confirmed | LiveDecision::Converged) => {
-                    self.state_edits.push(converged(change));
-                }
-                Some(LiveDecision::Hold(hold)) => {
-                    let hold = self.unless_equal.get(&change.id).map_or(hold, |held| Hold::clone(held));
-                    self.withheld.push(WithheldToggle::of(Arc::new(hold), change));
-                }
-                // What protects against sending holds only what the service does not have already.
-                Some(_) | None if self.unless_equal.contains_key(&change.id) => self.changes.push(change),
-                Some(_) | None => {
-                    if let Some(live) = live.and_then(|live| live.overwritten_by(&change)) {
-                        change.replaces.get_or_insert_default().live.get_or_insert_with(|| live.clone());
-                    }
-                    self.changes.push(change);
-                }
-            }
+            let own = live.get(&change.id).filter(|_| policy.on_drift != OnDrift::Ignore);
+            let decision = own.map(|own| self.decide_live(&change, own, live, newer, policy));
+            self.follow(change, decision, own);
         }
         self.hold_for_others(live);
         self = self.hold_unless_equal();
-        // Whoever decides on a first pass sees what an asserted one replaces.
-        for held in &mut self.withheld {
-            let undecided =
-                held.change.as_deref_mut().filter(|_| held.hold.kind == Some(HoldKind::FirstPass));
-            if let Some(change) = undecided
-                && let Some(over) = live.get(&held.id).and_then(|live| live.overwritten_by(change)).cloned()
-            {
-                change.replaces.get_or_insert_default().live = Some(over);
+        self.show_replaced(live);
+        self.set_undecided(live);
+        self.withheld.sort_by(|a, b| a.id.cmp(&b.id));
+        self.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
+        self.leave_out_listed(&mut drift, live);
+        self.drift = Some(Box::new(drift));
+        self
+    }
+
+    /// Returns what `own`, the live state of its toggle, means for a change. `live` has the toggles that it
+    /// needs.
+    fn decide_live(
+        &self,
+        change: &Change,
+        own: &Live,
+        live: &BTreeMap<ToggleId, Live>,
+        newer: &BTreeMap<ToggleId, Vec<LiveVersion>>,
+        policy: &Policy,
+    ) -> LiveDecision {
+        let decision = match (decide_live(change, own, policy, &self.overrides), own, newer.get(&change.id)) {
+            (LiveDecision::ReadVersions { .. }, Live::Toggle(own), Some(newer)) => {
+                decide_by_versions(change, own, newer, policy, &self.overrides)
+            }
+            (decision, ..) => decision,
+        };
+        let type_of = |id: &ToggleId| match live.get(id) {
+            Some(Live::Toggle(live)) => ListedType::of(Some(live.return_type)),
+            Some(Live::Missing { .. }) => ListedType::Missing,
+            Some(Live::Untargeted) | None => ListedType::Untyped,
+        };
+        let needs_other_type = || {
+            let needed = needed_types(change);
+            needed.iter().find_map(|(id, wanted)| other_type(id, *wanted, type_of(id)))
+        };
+        match decision {
+            LiveDecision::Confirmed | LiveDecision::Converged | LiveDecision::Hold(_) => decision,
+            decision @ (LiveDecision::Publish { .. } | LiveDecision::ReadVersions { .. }) => {
+                needs_other_type().map_or(decision, LiveDecision::Hold)
+            }
+            LiveDecision::Create(own) => match needs_other_type() {
+                Some(hold) => LiveDecision::Hold(hold),
+                None => self.new_type(&change.id, own).map_or_else(LiveDecision::Hold, LiveDecision::Create),
+            },
+        }
+    }
+
+    /// Records, withholds or keeps a change, as its live state says; none if that is unknown.
+    fn follow(&mut self, mut change: Change, decision: Option<LiveDecision>, live: Option<&Live>) {
+        let unless_equal = self.unless_equal.get(&change.id);
+        match decision {
+            Some(LiveDecision::Confirmed | LiveDecision::Converged) => {
+                self.state_edits.push(converged(change));
+            }
+            Some(LiveDecision::Hold(hold)) => {
+                let hold = unless_equal.map_or(hold, |held| Hold::clone(held));
+                self.withheld.push(WithheldToggle::of(Arc::new(hold), change));
+            }
+            Some(_) | None => {
+                // What protects against sending holds only what the service does not have already.
+                let replaced = live.filter(|_| unless_equal.is_none());
+                if let Some(live) = replaced.and_then(|live| live.overwritten_by(&change)) {
+                    change.replaces.get_or_insert_default().live.get_or_insert_with(|| live.clone());
+                }
+                self.changes.push(change);
             }
         }
-        // Either decision on the first pass records what the service has already, and publishes nothing.
+    }
+
+    /// Shows what an asserted first pass replaces to whoever decides on it.
+    fn show_replaced(&mut self, live: &BTreeMap<ToggleId, Live>) {
+        let held = self.withheld.iter_mut().filter(|held| held.hold.kind == Some(HoldKind::FirstPass));
+        for change in held.filter_map(|held| held.change.as_deref_mut()) {
+            let replaced = live.get(&change.id).and_then(|live| live.overwritten_by(change));
+            if let Some(replaced) = replaced {
+                change.replaces.get_or_insert_default().live = Some(replaced.clone());
+            }
+        }
+    }
+
+    /// Takes out the changes of undecided first passes that the service has already: either decision records
+    /// them, and publishes nothing.
+    fn set_undecided(&mut self, live: &BTreeMap<ToggleId, Live>) {
         let is_undecided = |held: &WithheldToggle| {
             let compared = held.change.as_deref().zip(live.get(&held.id));
             held.hold.kind.is_some_and(HoldKind::is_first_pass)
                 && compared.is_some_and(|(change, live)| is_same(change, live))
         };
-        (self.undecided, self.withheld) = self.withheld.into_iter().partition(is_undecided);
-        self.withheld.sort_by(|a, b| a.id.cmp(&b.id));
-        self.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
+        (self.undecided, self.withheld) =
+            std::mem::take(&mut self.withheld).into_iter().partition(is_undecided);
+    }
+
+    /// Removes from `drift` the toggles that the plan, whose lists are sorted, names itself.
+    fn leave_out_listed(&self, drift: &mut DriftReport, live: &BTreeMap<ToggleId, Live>) {
         let is_listed = |id: &ToggleId| {
             // What was applied differs from what the service has, but the document does not.
             let is_recorded =
@@ -521,8 +541,6 @@ impl Plan {
         });
         // A scan does not compare a toggle whose last outcome is unknown, but the plan has decided on it.
         drift.unread.retain(|unread| !live.contains_key(&unread.id));
-        self.drift = Some(Box::new(drift));
-        self
     }
 
     /// Returns whether there is a document of a toggle that a change leads to.

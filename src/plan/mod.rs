@@ -6,11 +6,14 @@ mod decide;
 mod differences;
 mod draft;
 mod drift;
+mod first_pass;
 pub(crate) mod hold;
 mod json;
 mod live;
 mod order;
+mod overrides;
 mod policy;
+mod rails;
 pub(crate) mod sentences;
 #[cfg(test)]
 mod tests;
@@ -33,6 +36,7 @@ pub use drift::{
     DraftedToggle, DriftJson, DriftReport, DriftedToggle, Lack, LiveDifferences, MissingToggle, UnreadToggle,
     drift_json,
 };
+pub(crate) use first_pass::by_operator;
 pub use hold::WithheldToggle;
 pub(crate) use json::{PassCounts, if_few};
 pub use json::{PlanJson, json, json_for, page_pieces};
@@ -40,10 +44,8 @@ pub(crate) use live::{ListedType, needed_id, needed_types, other_type};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 pub(crate) use order::Needs;
 pub use order::Turn;
-pub(crate) use policy::by_operator;
-pub use policy::{
-    FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Overrides, Policy,
-};
+pub use overrides::Overrides;
+pub use policy::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Policy};
 pub use sentences::sentences;
 pub(crate) use value::Mixed;
 pub use value::{
