@@ -251,8 +251,14 @@ fn is_missing(error: &Error) -> bool {
 }
 
 fn unknown(reference: &str, refs: &[Advertised]) -> Error {
+    const MOST_NAMED: usize = 3;
     if reference == "HEAD" {
-        return Error::Unborn(reference.to_owned());
+        let branches = refs.iter().filter_map(|advertised| advertised.name.strip_prefix("refs/heads/"));
+        let branches: Vec<String> = branches.take(MOST_NAMED).map(str::to_owned).collect();
+        return match branches.is_empty() {
+            true => Error::Unborn(reference.to_owned()),
+            false => Error::NoDefaultBranch { branches },
+        };
     }
     let short = |advertised: &Advertised| {
         let name = advertised.name.as_str();

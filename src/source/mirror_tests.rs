@@ -171,6 +171,11 @@ fn a_missing_ref_or_commit_is_an_error() {
     let error = remote.source().snapshot().unwrap_err();
     assert!(matches!(error, Error::Unborn(_)), "{error:?}");
     remote.publish("a", "1");
+    git(&remote.folder.path().join("repo"), &["symbolic-ref", "HEAD", "refs/heads/gone"]);
+    let error = remote.source().snapshot().unwrap_err();
+    assert_eq!(error.to_string(), "the default branch of the repository does not exist; it has `main`");
+    assert_eq!(error.kind(), ErrorKind::Absent);
+    git(&remote.folder.path().join("repo"), &["symbolic-ref", "HEAD", "refs/heads/main"]);
     let error = remote.at("mian").snapshot().unwrap_err();
     assert_eq!(error.to_string(), "could not find a branch, tag, or commit `mian`; similar names: `main`");
     assert_eq!(error.kind(), ErrorKind::Absent);

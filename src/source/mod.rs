@@ -172,6 +172,8 @@ pub enum Error {
     AmbiguousRef { name: String, full: Vec<String> },
     #[error("the branch `{}` has no commit yet", escaped(.0))]
     Unborn(String),
+    #[error("the default branch of the repository does not exist; it has {}", listed(&quoted(branches)))]
+    NoDefaultBranch { branches: Vec<String> },
     #[error("{0}")]
     Format(UnsupportedFormat),
     #[error("git: {0}")]
@@ -238,6 +240,7 @@ impl Error {
             | Self::NoRoot { .. }
             | Self::RootNotFolder { .. }
             | Self::Unborn(_)
+            | Self::NoDefaultBranch { .. }
             | Self::UnknownRef { .. }
             | Self::NotACommit(_) => ErrorKind::Absent,
             Self::Vanished(_) => ErrorKind::Vanished,
@@ -283,6 +286,10 @@ impl Error {
                 "convert it with `git refs migrate --ref-format=files`, or pass its URL as `--repo`"
             }
             Self::Format(UnsupportedFormat::Extension(_)) => "clone it again, or pass its URL as `--repo`",
+            Self::NoDefaultBranch { .. } => {
+                "restore it, name another default branch on the host, or pass a branch as `--ref`; a missing branch removes \
+                 no toggle"
+            }
             Self::Unborn(_) => "create a commit, or pass another branch as `--ref`",
             Self::UnknownRef { head: HeadKind::Detached, .. } => {
                 "leave `--ref` out: `HEAD` is detached, as git-sync leaves it, and the default follows it"

@@ -49,9 +49,7 @@ impl Driver {
         self.metrics.suspensions(&suspensions);
         // A pass that waited for another process has ended.
         self.metrics.writer(true);
-        let next = state.schedule.due().saturating_duration_since(Instant::now());
-        let next_pass = at.saturating_add(i64::try_from(next.as_secs()).unwrap_or(i64::MAX));
-        let next_pass = state.wakes_at.map_or(next_pass, |wakes_at| wakes_at.min(next_pass));
+        let next_pass = self.next_pass(state, at);
         let (drifted, awaits_scan) = (state.drift.drifted(), state.drift.awaits_scan());
         // In one change, so that no reader combines the results of two passes.
         self.status.send_modify(|status| {
@@ -81,6 +79,19 @@ impl Driver {
                 status.set_toggles(toggles);
             }
         });
+    }
+
+    /// Returns when the next pass starts, unless something wants one before, in seconds since 1970-01-01 UTC.
+    /// `at` is now.
+    fn next_pass(&self, state: &LoopState, at: i64) -> i64 {
+        let now = Instant::now();
+        let time = |then: Instant| {
+            let wait = then.saturating_duration_since(now).as_secs();
+            at.saturating_add(i64::try_from(wait).unwrap_or(i64::MAX))
+        };
+        let due = state.wakes_at.into_iter().fold(time(state.schedule.due()), i64::min);
+        // What is due before the end of a wait starts then.
+        self.paused_until(state, now).map_or(due, |until| due.max(time(until)))
     }
 
     /// Updates the schedule, the metrics of passes and the log.

@@ -196,6 +196,9 @@ fn every_order_and_a_newer_commit_try_a_rejected_token_again() {
     remote.world.service.always(|_| Answer::json(401, "{}"));
     remote.push(21, "Rejected");
     daemon.is_unready_for(&["401"]);
+    // A rejected token is probed every five minutes.
+    let next = daemon.status().unwrap()["next_pass"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    assert!(next.duration_since(jiff::Timestamp::now()).as_secs() > 200, "{next}");
     // Longer than the source may be old: its lookups do not depend on the service.
     std::thread::sleep(std::time::Duration::from_secs(6));
     assert_eq!(daemon.said("source_stale"), 0, "{}", daemon.log());
