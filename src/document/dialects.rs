@@ -4,7 +4,7 @@
 //! The table comes before a suggestion by letters, which would take `<>` for `>` and `isn't one of` for `is
 //! one of`. A suggestion never drops a negation, and never adds one.
 
-use crate::model::closest;
+use crate::model::{ConditionType, closest};
 
 /// The names of one predicate elsewhere, by type of condition, in lower case and without blanks, `_`, `-`,
 /// `'` and `.`.
@@ -284,9 +284,14 @@ const OPPOSITES: &[(&str, &str)] = &[
     ("is in", "is not in"),
 ];
 
-/// Returns the predicate that says the opposite of this one; none if no predicate does.
-pub(super) fn opposite(predicate: &str) -> Option<&'static str> {
-    let mut pairs = OPPOSITES.iter().flat_map(|(one, other)| [(*one, *other), (*other, *one)]);
+/// The predicates that say the opposite, if they compare with one object: with several, any of them is enough.
+const OPPOSITES_OF_ONE: &[(&str, &str)] = &[(">", "<="), ("<", ">="), ("after", "before")];
+
+/// Returns the predicate that says the opposite of this one; none if no predicate does. `is_one` says that
+/// it compares with one object.
+pub(super) fn opposite(predicate: &str, is_one: bool) -> Option<&'static str> {
+    let more = if is_one { OPPOSITES_OF_ONE } else { &[] };
+    let mut pairs = OPPOSITES.iter().chain(more).flat_map(|(one, other)| [(*one, *other), (*other, *one)]);
     pairs.find(|(one, _)| *one == predicate).map(|(_, other)| other)
 }
 
@@ -348,6 +353,17 @@ pub(super) fn meant(kind: &str, word: &str, known: &[&'static str]) -> Option<&'
         !DENYING.iter().any(|denying| lower.starts_with(denying) && !found.starts_with(denying))
             || is_negative(found)
     })
+}
+
+/// Returns the predicate that `word` is or means, of conditions of this type; of any type if `kind` is none.
+pub(super) fn named(kind: &str, word: &str) -> Option<&'static str> {
+    match ConditionType::find(kind) {
+        Some(of) => {
+            let known = of.predicates();
+            known.iter().copied().find(|one| *one == word).or_else(|| meant(kind, word, &known))
+        }
+        None => other_types("", word).first().map(|(_, predicate)| *predicate),
+    }
 }
 
 /// Returns a word in lower case, without what separates its parts.

@@ -85,7 +85,7 @@ pub(super) fn key(
             return Some(ForeignKey { help, stands_for: &[] });
         }
         ("a condition", "inverted" | "invert" | "negate" | "negated" | "not") => {
-            return Some(ForeignKey { help: negation(value, beside), stands_for: &[] });
+            return Some(negation(value, beside));
         }
         ("a condition", "segment" | "segments") => return segment(value),
         ("a serve", "variations") => {
@@ -130,28 +130,40 @@ fn field<'n>(entries: &'n [(Node, Node)], name: &str) -> Option<&'n Node> {
     entries.iter().find(|(key, _)| scalar(key) == Some(name)).map(|(_, value)| value)
 }
 
-/// Returns the help on a field that reverses its condition.
-fn negation(value: &Node, beside: &[(Node, Node)]) -> String {
-    let is_negated = match scalar(value) {
-        Some("true") => true,
-        Some("false") => false,
-        _ => return "a condition is negated by its predicate, such as `is not any of`".to_owned(),
+/// Returns the help on a field that reverses its condition. It is about the predicate as well, whatever that
+/// is called, so that nobody reverses the condition twice.
+fn negation(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
+    let is_negated = match scalar(value).map(str::to_lowercase).as_deref() {
+        Some("true" | "yes" | "on" | "1") => true,
+        Some("false" | "no" | "off" | "0") => false,
+        _ => {
+            let help = "a condition is negated by its predicate, such as `is not any of`".to_owned();
+            return ForeignKey { help, stands_for: &[] };
+        }
     };
     if !is_negated {
-        return "remove it: a condition is negated by its predicate only".to_owned();
+        let help = "remove it: a condition is negated by its predicate only".to_owned();
+        return ForeignKey { help, stands_for: &[] };
     }
-    let names = ["predicate", "operator", "op"];
-    let predicate = names.into_iter().find_map(|name| field(beside, name)).and_then(scalar);
-    match predicate.and_then(dialects::opposite) {
+    let kind = field(beside, "type").and_then(scalar).unwrap_or_default();
+    let (names, lists) = (["predicate", "operator", "op"], ["objects", "values", "value"]);
+    let written = names.into_iter().find_map(|name| field(beside, name)).and_then(scalar);
+    let is_one = match lists.into_iter().find_map(|name| field(beside, name)).map(|list| &list.kind) {
+        Some(NodeKind::Sequence(items)) => items.len() == 1,
+        Some(NodeKind::Scalar(..)) => true,
+        _ => false,
+    };
+    let help = match written.and_then(|word| dialects::opposite(dialects::named(kind, word)?, is_one)) {
         Some(opposite) => format!(
             "write `predicate: {}` instead of both: this field reverses the condition elsewhere, and the predicate does \
              here",
-            if opposite.starts_with('!') || opposite == "=" { quoted(opposite) } else { opposite.to_owned() }
+            if opposite.starts_with(char::is_alphabetic) { opposite.to_owned() } else { quoted(opposite) }
         ),
-        None => "do not just remove it: it reverses the condition, and here, the predicate has to say so, such as `is not \
-                 any of`"
+        None => "do not just remove it: it reverses the condition, and no predicate says the opposite of this one. A rule \
+                 before this one, with the condition, can serve the users that it matches"
             .to_owned(),
-    }
+    };
+    ForeignKey { help, stands_for: &["predicate"] }
 }
 
 fn segment(value: &Node) -> Option<ForeignKey> {

@@ -389,6 +389,8 @@ impl ShapeReader<'_> {
             }
         };
         let predicate = self.condition_field(&fields, meant.as_deref(), "predicate");
+        // An unknown key that stands for it has the help on both.
+        let predicate = predicate.filter(|_| !fields.meant.contains(&"predicate"));
         let predicate = predicate.and_then(|field| self.text(&field));
         let objects = self.condition_field(&fields, meant.as_deref(), "objects");
         let objects = objects.and_then(|field| self.items(&field, Self::object));

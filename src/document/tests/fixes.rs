@@ -732,6 +732,49 @@ fn the_help_on_a_negated_condition_says_the_same() {
     assert!(help("sounds like, negate: true").starts_with("do not just remove it"));
 }
 
+/// Who follows the helps on a foreign predicate and on the field that negates it must not negate it twice.
+#[test]
+fn a_negation_beside_any_predicate_has_one_help_which_says_the_same() {
+    let condition = |own: &str| DOCUMENT.replace(CONDITION, &format!("{{ {own} }}"));
+    let string = |own: &str| format!("type: string, subject: country, {own}, objects: [AT]");
+    let number =
+        |own: &str, objects: &str| format!("type: number, subject: age, {own}, objects: [{objects}]");
+    let time = "\"2026-12-01T09:00:00+00:00\"";
+    for (written, help) in [
+        (string("predicate: NOT_IN, inverted: true"), "predicate: is one of"),
+        (string("predicate: IN, inverted: True"), "predicate: is not any of"),
+        (string("predicate: STR_STARTS_WITH, negate: yes"), "predicate: does not start with"),
+        (string("operator: notContains, negated: 1"), "predicate: contains"),
+        (string("predicate: \"!=\", not: \"true\""), "predicate: is one of"),
+        (number("predicate: \"<\", negate: true", "18"), "predicate: \">=\""),
+        (number("predicate: lte, negate: true", "18"), "predicate: \">\""),
+        (number("predicate: \"<\", negate: true", "18, 21"), ""),
+        (number("predicate: \"!=\", negate: true", "18, 21"), "predicate: \"=\""),
+        (
+            format!("type: datetime, subject: now, predicate: DATE_AFTER, inverted: true, objects: [{time}]"),
+            "predicate: before",
+        ),
+        (format!("type: datetime, subject: now, predicate: between, inverted: true, objects: [{time}]"), ""),
+        (
+            "subject: country, predicate: NOT_IN, inverted: true, objects: [AT]".to_owned(),
+            "predicate: is one of",
+        ),
+    ] {
+        let found = featureprobe(&condition(&written)).diagnostics;
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        let about = helps.iter().filter(|help| help.contains("instead of both") || help.contains("reverses"));
+        let about: Vec<_> = about.collect();
+        let [one] = about.as_slice() else { panic!("{written}: {helps:?}") };
+        match help {
+            "" => assert!(one.starts_with("do not just remove it"), "{written}: {helps:?}"),
+            help => {
+                assert!(one.starts_with(&format!("write `{help}` instead of both")), "{written}: {helps:?}")
+            }
+        }
+        assert!(!helps.iter().any(|help| help.contains("did you mean")), "{written}: {helps:?}");
+    }
+}
+
 /// A condition without a type gets the type that has its predicate.
 #[test]
 fn a_missing_type_is_one_that_has_the_predicate() {
