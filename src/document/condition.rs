@@ -51,7 +51,7 @@ impl ConditionChecker<'_> {
             let help = "a segment has no attribute to name: conditions on segments need `service_kind: featureprobe`";
             add(self.findings, finding.help(help));
         }
-        self.vocabulary(kind, predicate.as_deref(), at);
+        self.vocabulary(kind, predicate.as_deref(), objects.as_deref().unwrap_or_default(), at);
         self.between(condition, at);
         for (objects, name) in [(objects, "objects"), (right_objects, "rightObjects")] {
             if let Some(objects) = objects {
@@ -98,7 +98,7 @@ impl ConditionChecker<'_> {
         add(self.findings, finding.help(condition_example(kind, name)));
     }
 
-    fn vocabulary(&mut self, kind: &str, predicate: Option<&str>, at: &At<'_>) {
+    fn vocabulary(&mut self, kind: &str, predicate: Option<&str>, objects: &[Text], at: &At<'_>) {
         if kind.is_empty() {
             return;
         }
@@ -110,7 +110,7 @@ impl ConditionChecker<'_> {
             None | Some("") => {}
             Some(predicate) if known.comparison(predicate).is_some() => {}
             Some(predicate) => {
-                self.unknown_predicate(kind, predicate, &known.predicates(), &at.key("predicate"));
+                self.unknown_predicate(kind, predicate, &known.predicates(), objects, &at.key("predicate"));
             }
         }
     }
@@ -131,14 +131,25 @@ impl ConditionChecker<'_> {
         add(self.findings, finding.help(help));
     }
 
-    fn unknown_predicate(&mut self, kind: &str, predicate: &str, known: &[&'static str], at: &At<'_>) {
+    fn unknown_predicate(
+        &mut self,
+        kind: &str,
+        predicate: &str,
+        known: &[&'static str],
+        objects: &[Text],
+        at: &At<'_>,
+    ) {
         let check = match self.kind.can().evaluate {
             false => &check::UNDOCUMENTED_PREDICATE,
             true => &check::UNKNOWN_PREDICATE,
         };
         // Comparing words is slow, and a hostile file could require it very often.
-        let meant = is_affordable(self.findings).then(|| dialects::meant(kind, predicate, known)).flatten();
-        let help = meant.map(|meant| format!("did you mean `{meant}`?"));
+        let is_affordable = is_affordable(self.findings);
+        let meant = is_affordable.then(|| dialects::meant(kind, predicate, known)).flatten();
+        let help = meant.map(|meant| match like(meant, predicate, objects).filter(|_| is_affordable) {
+            Some(like) => like,
+            None => format!("did you mean `{meant}`?"),
+        });
         let elsewhere = || {
             let others = dialects::other_types(kind, predicate);
             let (_, first) = others.first()?;
@@ -216,10 +227,22 @@ impl ConditionChecker<'_> {
             if let Some(predicate) = side.as_deref().filter(|one| !known.contains(one)) {
                 // A type without `between` has its own finding.
                 let kind = if kind == "datetime" { kind } else { "number" };
-                self.unknown_predicate(kind, predicate, &known, &at.key(name));
+                self.unknown_predicate(kind, predicate, &known, &[], &at.key(name));
             }
         }
     }
+}
+
+/// Returns the help on `LIKE` of SQL, in whose objects `%` stands for any text. `meant` is what it would be
+/// without that.
+fn like(meant: &str, predicate: &str, objects: &[Text]) -> Option<String> {
+    if !meant.contains("contain") || !predicate.to_lowercase().contains("like") {
+        return None;
+    }
+    let patterns: Vec<&str> = objects.iter().map(|Text(object)| object.as_str()).collect();
+    let (means, denied, objects) = dialects::like(&patterns)?;
+    let means = if meant == "contains" { means } else { denied };
+    Some(format!("write `predicate: {means}, objects: [{}]`", meant::list(&objects)?))
 }
 
 /// Returns the help on a pattern that the Rust SDK does not know, for this reason.

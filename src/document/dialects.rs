@@ -355,6 +355,37 @@ pub(super) fn meant(kind: &str, word: &str, known: &[&'static str]) -> Option<&'
     })
 }
 
+/// Returns what the patterns of `LIKE` in SQL mean: the predicate, its opposite, and the objects. None if no
+/// pattern has a `%`, so that `LIKE` may be that of a tool without patterns.
+pub(super) fn like(patterns: &[&str]) -> Option<(&'static str, &'static str, Vec<String>)> {
+    if !patterns.iter().any(|pattern| pattern.contains('%')) {
+        return None;
+    }
+    type Form = (&'static str, &'static str, fn(&str) -> Option<&str>);
+    const FORMS: &[Form] = &[
+        ("contains", "does not contain", |text| text.strip_prefix('%')?.strip_suffix('%')),
+        ("starts with", "does not start with", |text| text.strip_suffix('%')),
+        ("ends with", "does not end with", |text| text.strip_prefix('%')),
+    ];
+    let plain = |text: &str| !text.is_empty() && !text.contains(['%', '_', '\\']);
+    for (predicate, opposite, inner) in FORMS {
+        let objects = patterns.iter().map(|pattern| inner(pattern).filter(|text| plain(text)));
+        if let Some(objects) = objects.map(|text| text.map(str::to_owned)).collect() {
+            return Some((predicate, opposite, objects));
+        }
+    }
+    let regex = |pattern: &&str| {
+        let parts = pattern.chars().map(|c| match c {
+            '%' => ".*".to_owned(),
+            '_' => ".".to_owned(),
+            c => regex::escape(c.encode_utf8(&mut [0; 4])),
+        });
+        format!("^{}$", parts.collect::<String>())
+    };
+    let objects = patterns.iter().map(regex).collect();
+    Some(("matches regex", "does not match regex", objects))
+}
+
 /// Returns the predicate that `word` is or means, of conditions of this type; of any type if `kind` is none.
 pub(super) fn named(kind: &str, word: &str) -> Option<&'static str> {
     match ConditionType::find(kind) {

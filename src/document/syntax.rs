@@ -19,7 +19,7 @@ use granit_parser::{
 
 use super::check;
 use super::finding::lines;
-use super::finding::{Finding, add};
+use super::finding::{Finding, add, shown};
 use super::mistake;
 use super::node::{Node, NodeKind, Position, Span, Style, quoted};
 
@@ -276,8 +276,13 @@ impl<'t> Builder<'t> {
             }
             Event::Anchor(..) => self.refuse(anchor(at, "an anchor (`&`)")),
             Event::Scalar(text, style, _, _) => {
-                self.refuse_tag(span);
-                self.scalar(text.into_owned(), style, span);
+                match span.tag_span().filter(|_| style == ScalarStyle::Plain && at.is_empty()) {
+                    Some(tag) => self.only_a_tag(tag),
+                    None => {
+                        self.refuse_tag(span);
+                        self.scalar(text.into_owned(), style, span);
+                    }
+                }
             }
             Event::SequenceStart(style, ..) => {
                 return self.start(NodeKind::Sequence(Vec::new()), style, span);
@@ -294,6 +299,17 @@ impl<'t> Builder<'t> {
     fn refuse(&mut self, finding: Finding) {
         self.syntax.is_printable = false;
         add(&mut self.syntax.findings, finding);
+    }
+
+    /// Reads a value that is a tag and nothing else, which it was not meant to be: `!=` and `!contains` are
+    /// predicates elsewhere.
+    fn only_a_tag(&mut self, tag: ParserSpan) {
+        let (at, raw) = (mark(tag), offset(tag.start)..offset(tag.end));
+        let text = self.syntax.text.get(raw.clone()).unwrap_or_default().trim_end().to_owned();
+        let help = format!("put the value in quotes: `{}`", quoted(&shown(&text)));
+        self.refuse(Finding::at(&check::YAML_TAG, at, "a value without quotes begins with `!`").help(help));
+        let node = self.node(NodeKind::Scalar(text, Style::Quoted), at, raw);
+        self.value(node);
     }
 
     fn refuse_tag(&mut self, span: ParserSpan) {

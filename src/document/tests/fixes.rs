@@ -732,6 +732,55 @@ fn the_help_on_a_negated_condition_says_the_same() {
     assert!(help("sounds like, negate: true").starts_with("do not just remove it"));
 }
 
+/// YAML reads it as a tag, and who removed the tag would say the opposite.
+#[test]
+fn a_predicate_that_begins_with_an_exclamation_mark_is_to_be_quoted() {
+    for (kind, predicate, objects) in
+        [("number", "!=", "18"), ("string", "!contains", "AT"), ("string", "!in", "AT")]
+    {
+        let own = |predicate: &str| {
+            let own = format!("{{ type: {kind}, subject: a, predicate: {predicate}, objects: [{objects}] }}");
+            featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics
+        };
+        let found = own(predicate);
+        let tag = found.iter().find(|one| one.id == "yaml-tag").unwrap();
+        assert_eq!(tag.help.as_deref(), Some(format!("put the value in quotes: `\"{predicate}\"`").as_str()));
+        let others: Vec<_> =
+            found.iter().filter(|one| one.id != "yaml-tag").map(|one| (&one.id, &one.help)).collect();
+        let fixed = own(&format!("\"{predicate}\""));
+        let left: Vec<_> = fixed.iter().map(|one| (&one.id, &one.help)).collect();
+        assert_eq!(others, left, "{predicate}");
+        assert_eq!(left.is_empty(), kind == "number", "{predicate}");
+    }
+}
+
+/// The pattern of `LIKE` is not a text that an attribute contains.
+#[test]
+fn the_help_on_a_like_of_sql_means_the_same() {
+    for (predicate, objects, fixed) in [
+        ("LIKE", "\"%@example.com\"", "ends with, objects: [\"@example.com\"]"),
+        ("NOT LIKE", "\"%@example.com\"", "does not end with, objects: [\"@example.com\"]"),
+        ("like", "\"AT%\", \"CH%\"", "starts with, objects: [AT, CH]"),
+        ("not_like", "\"%beta%\"", "does not contain, objects: [beta]"),
+        ("LIKE", "\"AT%\", \"%CH\"", "matches regex, objects: [\"^AT.*$\", \"^.*CH$\"]"),
+        ("NOT LIKE", "\"a_c%\"", "does not match regex, objects: [\"^a.c.*$\"]"),
+        ("unlike", "\"%AT\"", "does not end with, objects: [AT]"),
+    ] {
+        let own = format!("{{ type: string, subject: mail, predicate: {predicate}, objects: [{objects}] }}");
+        let found = featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics;
+        let [one] = &found[..] else { panic!("{own}: {found:#?}") };
+        let help = one.help.as_deref().unwrap();
+        let bare = |text: &str| text.replace('"', "");
+        assert!(bare(help).starts_with(&bare(&format!("write `predicate: {fixed}`"))), "{own}: {help}");
+        let own = format!("{{ type: string, subject: mail, predicate: {fixed} }}");
+        let found = featureprobe(&DOCUMENT.replace(CONDITION, &own));
+        assert!(found.payload.is_some() && found.diagnostics.is_empty(), "{own}: {:#?}", found.diagnostics);
+    }
+    let own = "{ type: string, subject: mail, predicate: LIKE, objects: [example.com] }";
+    let found = featureprobe(&DOCUMENT.replace(CONDITION, own)).diagnostics;
+    assert!(found[0].help.as_deref().unwrap().starts_with("did you mean `contains`?"));
+}
+
 /// Who follows the helps on a foreign predicate and on the field that negates it must not negate it twice.
 #[test]
 fn a_negation_beside_any_predicate_has_one_help_which_says_the_same() {

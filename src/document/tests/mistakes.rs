@@ -186,7 +186,7 @@ const STARTS_OF_VALUES: &[Mistake] = &[
     (
         "          predicate: is one of",
         "          predicate: !=",
-        "15:22 yaml-tag: a tag (`!`) is not allowed | remove the tag; quote a value that begins with `!`",
+        "15:22 yaml-tag: a value without quotes begins with `!` | put the value in quotes: `\"!=\"`",
     ),
     (
         "          predicate: is one of",
