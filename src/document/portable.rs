@@ -8,6 +8,7 @@ use std::ops::Range;
 /// A part of a pattern that is not portable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Construct {
+    Astral,
     BlankCount,
     Border,
     Codes,
@@ -42,6 +43,8 @@ pub(super) enum Construct {
 enum Before {
     /// The beginning of a pattern, a group or an alternative.
     Nothing,
+    /// A character beyond U+FFFF, which is two in UTF-16.
+    Astral,
     /// A character, a class or a group.
     Item,
     /// A position such as `^`.
@@ -85,15 +88,24 @@ pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
                 add(Construct::RepeatedPosition);
                 Before::Repetition
             }
+            (_, Before::Astral) if repeats => {
+                add(Construct::Astral);
+                Before::Repetition
+            }
             _ if repeats => Before::Repetition,
             ('(' | '|', _) => Before::Nothing,
             ('^' | '$', _) => Before::Position,
+            (c, _) if is_astral(c) => Before::Astral,
             ('\\', _) if rest[1..].starts_with(['b', 'B', 'A', 'z', '<', '>']) => Before::Position,
             _ => Before::Item,
         };
         at += length;
     }
     found
+}
+
+fn is_astral(c: char) -> bool {
+    c.len_utf16() > 1
 }
 
 /// Returns the length of an escape and what is not portable about it.
@@ -198,7 +210,10 @@ fn class(rest: &str) -> (usize, Vec<(Construct, Range<usize>)>) {
                 at += length;
                 found.extend(construct.map(|construct| (construct, start..at)));
             }
-            c => at += c.len_utf8(),
+            c => {
+                at += c.len_utf8();
+                found.extend(is_astral(c).then_some((Construct::Astral, start..at)));
+            }
         }
     }
     (rest.len(), found)

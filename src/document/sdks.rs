@@ -13,6 +13,12 @@ use crate::model::{
     Condition, Content, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, delivered_time, listed,
 };
 
+/// What an SDK does with a pattern that it cannot read. Other texts say `invalid` as well.
+const INVALID: &str = "an invalid pattern";
+
+/// The same of a part that it reads as other text.
+const UNKNOWN: &str = "unknown";
+
 /// One way in which SDKs differ.
 pub(super) struct Fact {
     /// What they differ about.
@@ -148,9 +154,14 @@ impl Construct {
     /// Returns what the SDKs do with it.
     fn fact(self) -> &'static Fact {
         match self {
+            Self::Astral => &Fact {
+                about: "a character beyond U+FFFF in a class or before a repetition",
+                groups: &[(&[NODE], "each of its two halves"), (&[RUST, GO, JAVA, PYTHON], "the character")],
+                help: "write it in a group, such as `(?:😀|ä)` for `[😀ä]` and `(?:😀)+` for `😀+`",
+            },
             Self::Flags => &Fact {
                 about: "flags in a regular expression",
-                groups: &[(&[NODE], "an invalid pattern"), (&[RUST, GO, JAVA, PYTHON], "known")],
+                groups: &[(&[NODE], INVALID), (&[RUST, GO, JAVA, PYTHON], "known")],
                 help: "write the letters of both cases as classes, such as `[Aa]`",
             },
             Self::RareFlags => &Fact {
@@ -160,12 +171,12 @@ impl Construct {
             },
             Self::Verbose => &Fact {
                 about: "`(?x)` in a regular expression",
-                groups: &[(&[GO, NODE], "an invalid pattern"), (&[RUST, JAVA, PYTHON], "known")],
+                groups: &[(&[GO, NODE], INVALID), (&[RUST, JAVA, PYTHON], "known")],
                 help: "write the pattern without blanks and without `(?x)`",
             },
             Self::LineFlags => &Fact {
                 about: "flags in a regular expression",
-                groups: &[(&[NODE], "an invalid pattern"), (&[RUST, GO, JAVA, PYTHON], "known")],
+                groups: &[(&[NODE], INVALID), (&[RUST, GO, JAVA, PYTHON], "known")],
                 help: "write the pattern without flags: no other notation means the same to all SDKs",
             },
             Self::Digit => &Fact {
@@ -227,7 +238,7 @@ impl Construct {
             Self::Property => &Fact {
                 about: "`\\p` in a regular expression",
                 groups: &[
-                    (&[NODE, PYTHON], "unknown"),
+                    (&[NODE, PYTHON], UNKNOWN),
                     (&[JAVA], "known without names of scripts"),
                     (&[RUST, GO], "known"),
                 ],
@@ -236,7 +247,7 @@ impl Construct {
             Self::NotProperty => &Fact {
                 about: "`\\P` in a regular expression",
                 groups: &[
-                    (&[NODE, PYTHON], "unknown"),
+                    (&[NODE, PYTHON], UNKNOWN),
                     (&[JAVA], "known without names of scripts"),
                     (&[RUST, GO], "known"),
                 ],
@@ -252,12 +263,12 @@ impl Construct {
             },
             Self::NamedGroupP => &Fact {
                 about: "`(?P<name>` in a regular expression",
-                groups: &[(&[JAVA, NODE], "an invalid pattern"), (&[RUST, GO, PYTHON], "known")],
+                groups: &[(&[JAVA, NODE], INVALID), (&[RUST, GO, PYTHON], "known")],
                 help: "write `(` instead",
             },
             Self::NamedGroup => &Fact {
                 about: "`(?<name>` in a regular expression",
-                groups: &[(&[PYTHON], "an invalid pattern"), (&[RUST, GO, JAVA, NODE], "known")],
+                groups: &[(&[PYTHON], INVALID), (&[RUST, GO, JAVA, NODE], "known")],
                 help: "write `(` instead",
             },
             Self::Start => &Fact {
@@ -308,26 +319,22 @@ impl Construct {
             },
             Self::NegativeFlags => &Fact {
                 about: "negated flags in a regular expression",
-                groups: &[(&[NODE, PYTHON], "an invalid pattern"), (&[RUST, GO, JAVA], "known")],
+                groups: &[(&[NODE, PYTHON], INVALID), (&[RUST, GO, JAVA], "known")],
                 help: "write the pattern without flags",
             },
             Self::RepeatedPosition => &Fact {
                 about: "repetitions of a position such as `^`",
-                groups: &[(&[NODE, PYTHON], "an invalid pattern"), (&[RUST, GO, JAVA], "known")],
+                groups: &[(&[NODE, PYTHON], INVALID), (&[RUST, GO, JAVA], "known")],
                 help: "write the position once",
             },
             Self::BlankCount => &Fact {
                 about: "counts with blanks in a regular expression",
-                groups: &[
-                    (&[RUST], "a count"),
-                    (&[GO, NODE, PYTHON], "literal text"),
-                    (&[JAVA], "an invalid pattern"),
-                ],
+                groups: &[(&[RUST], "a count"), (&[GO, NODE, PYTHON], "literal text"), (&[JAVA], INVALID)],
                 help: "write the count without blanks",
             },
             Self::LongCount => &Fact {
                 about: "counts over 1000 in a regular expression, also of counts in each other",
-                groups: &[(&[GO], "an invalid pattern"), (&[RUST, JAVA, NODE, PYTHON], "known")],
+                groups: &[(&[GO], INVALID), (&[RUST, JAVA, NODE, PYTHON], "known")],
                 help: "write a smaller count",
             },
             Self::Unknown => &Fact {
@@ -340,16 +347,21 @@ impl Construct {
 }
 
 impl Fact {
-    /// Returns the message and the help of a finding, if this is not the same for all of `sdks`.
+    /// Returns the message and the help of a finding, if this is not the same for all of `sdks`, or if none of
+    /// them can read it.
     fn words(&self, sdks: Sdks, example: &str) -> Option<(String, String)> {
-        let message = format!("SDKs differ about {}: {}; {example}", self.about, self.applies(sdks)?);
-        let help = format!("{}, or name only the SDKs that your services use with `sdks`", self.help);
-        Some((message, help))
-    }
-
-    /// Returns who does what if that is not the same for all of `sdks`.
-    fn applies(&self, sdks: Sdks) -> Option<String> {
-        (self.groups(sdks).len() > 1).then(|| self.lists(sdks))
+        let Self { about, help, .. } = self;
+        match self.groups(sdks).as_slice() {
+            [] => None,
+            [(names, does)] => (*does == UNKNOWN || does.contains("invalid")).then(|| {
+                let message = format!("{about}: {does} in {}; {example}", listed(names));
+                (message, (*help).to_owned())
+            }),
+            _ => {
+                let message = format!("SDKs differ about {about}: {}; {example}", self.lists(sdks));
+                Some((message, format!("{help}, or name only the SDKs that your services use with `sdks`")))
+            }
+        }
     }
 
     /// Returns who of `sdks` does what.
@@ -480,7 +492,8 @@ impl SdkChecker {
         let all = all.chain(right.map(|one| ("rightObjects", one)));
         for (list, (index, object)) in all {
             let found = disagreements(kind, predicate, object);
-            if let Some((fact, example)) = found.iter().find(|(fact, _)| fact.applies(self.sdks).is_some()) {
+            let is_finding = |(fact, example): &&(&Fact, String)| fact.words(self.sdks, example).is_some();
+            if let Some((fact, example)) = found.iter().find(is_finding) {
                 return self.add(fact, example, &at.key(list).item(index), Part::Value);
             }
         }

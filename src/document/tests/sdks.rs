@@ -214,12 +214,35 @@ fn every_construct_is_named_for_the_sdks_that_differ() {
         ("a{ 2 , 3 }", "python rust"),
         ("(?-i)a", "python rust"),
         (r"\b{start}a", "python rust"),
+        ("[ä😀]", "node rust"),
+        ("[^😀]", "node python"),
+        ("😀{2}", "node go"),
+        ("a😀?", "node java"),
         // What the SDKs agree about does not hide what they do not.
         (r"(?i)\w+", "go rust"),
         (r"(?P<n>a)\p{L}", "go python"),
     ] {
         assert_eq!(findings(&pattern(own), sdks).len(), 1, "{own}");
         assert!(findings(&pattern(own), "rust").is_empty(), "{own}");
+    }
+}
+
+/// A pattern that no SDK in use can read never works, although the SDKs agree about it.
+#[test]
+fn what_no_sdk_in_use_can_read_is_found() {
+    for (own, sdks, is_found) in [
+        ("(?i)^abc$", "node", true),
+        ("(?i)^abc$", "go", false),
+        (r"\p{Greek}", "node python", true),
+        ("a{1001}", "go", true),
+        ("(?P<n>a)", "java node", true),
+        ("(?:😀)+|ä", "node", false),
+    ] {
+        let text = condition(&format!(
+            "{{ type: string, subject: mail, predicate: matches regex, objects: ['{own}'] }}"
+        ));
+        let found = findings(&text, sdks);
+        assert_eq!(found.len(), usize::from(is_found), "{own} {sdks}: {found:?}");
     }
 }
 
