@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::document::{self, LARGEST_DOCUMENT, PathKind, layout};
 use crate::git::ObjectReader;
+use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
     Action, Advice, Blob, EntryKind, EnvironmentId, HeldRequests, Hold, Live, ObjectId, Scope, Sent,
     Suspensions, ToggleId, Tree, Trees, Unlisted, escaped,
@@ -118,8 +119,8 @@ pub(super) fn compare(
 }
 
 /// Holds the toggles whose document was only moved to a place where it is not read: nobody removed it. The
-/// moved file has the same content, or the same meaning and the toggle's key in its path. A name that begins
-/// with `_` or `.` says that a file is not a toggle.
+/// moved file has the same content, or the same meaning and the toggle's key in its path, and was not there
+/// before the document was removed. A name that begins with `_` or `.` says that a file is not a toggle.
 fn hold_moved(
     comparison: &mut Comparison,
     files: &PlanFiles<'_>,
@@ -164,9 +165,26 @@ fn hold_moved(
                     if moved.is_empty() {
                         continue;
                     }
+                    // The id of a file in a work tree is not that of its content.
+                    let object = match trees.blob(entry.id, LARGEST_DOCUMENT)? {
+                        Blob::Content(content) => id_of(ObjectKind::Blob, &content),
+                        Blob::Missing | Blob::TooLarge(_) => entry.id,
+                    };
+                    let mut renamed = Vec::new();
+                    for at in moved {
+                        let one = &comparison.differences[at];
+                        let Some(file) = one.applied.first() else { continue };
+                        let removed = rules.layout.path(&one.id, file.format);
+                        if !files.snapshot.was_beside(&removed, &path, object)? {
+                            renamed.push(at);
+                        }
+                    }
+                    if renamed.is_empty() {
+                        continue;
+                    }
                     let path = trees::join(&rules.root, &path);
                     comparison.findings.retain(|found| found.path != path || !layout::is_about_path(found));
-                    for at in moved {
+                    for at in renamed {
                         let one = &mut comparison.differences[at];
                         one.desired = Claims::Unread(path.as_str().into());
                         comparison.findings.push(layout::moved(&path, &one.id));

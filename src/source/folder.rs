@@ -1,7 +1,7 @@
 //! The files of a folder as trees in memory, so that uncommitted files are compared like committed ones.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
@@ -27,6 +27,9 @@ pub(crate) struct FolderLimits {
 struct Files {
     trees: HashMap<ObjectId, Tree>,
     blobs: HashMap<ObjectId, Blob>,
+    /// The paths of the files that are read only if somebody asks for them, below `folder`.
+    others: HashMap<ObjectId, Vec<u8>>,
+    folder: PathBuf,
 }
 
 impl Folder {
@@ -34,7 +37,7 @@ impl Folder {
     pub(crate) fn open(folder: &Path, root: &str, limits: FolderLimits) -> Result<Self, Error> {
         let tree = WorkTree::open(folder, root)?;
         let (files, links) = tree.files_and_links(|_| true)?;
-        Self::read(&files, &links, limits, |path| tree.content(path, limits.largest_file))
+        Self::read(tree.folder(), &files, &links, limits, |path| tree.content(path, limits.largest_file))
     }
 
     /// Reads the folder `root` of `folder`, and from `committed` the files that are not checked out: nobody
@@ -49,7 +52,7 @@ impl Folder {
         let left_out = worktree::not_checked_out(folder, root)?;
         let (mut paths, links) = tree.files_and_links(|_| true)?;
         paths.extend(left_out.keys().cloned());
-        Self::read(&paths, &links, limits, |path| match left_out.get(path) {
+        Self::read(tree.folder(), &paths, &links, limits, |path| match left_out.get(path) {
             Some(id) => committed.blob(*id, limits.largest_file),
             None => Ok(as_committed(tree.content(path, limits.largest_file)?, committed, limits)),
         })
@@ -58,16 +61,19 @@ impl Folder {
     /// Reads only the file `path` of `folder`.
     pub(crate) fn of_file(folder: &Path, path: &str, limits: FolderLimits) -> Result<Self, Error> {
         let tree = WorkTree::open(folder, "")?;
-        Self::read(&[path.as_bytes().to_vec()], &[], limits, |path| tree.content(path, limits.largest_file))
+        Self::read(tree.folder(), &[path.as_bytes().to_vec()], &[], limits, |path| {
+            tree.content(path, limits.largest_file)
+        })
     }
 
     fn read(
+        folder: &Path,
         paths: &[Vec<u8>],
         links: &[Vec<u8>],
         limits: FolderLimits,
         content: impl Fn(&[u8]) -> Result<Blob, Error>,
     ) -> Result<Self, Error> {
-        let mut files = Files::default();
+        let mut files = Files { folder: folder.to_owned(), ..Files::default() };
         let mut folders: BTreeMap<Vec<u8>, Vec<Child>> = BTreeMap::from([(Vec::new(), Vec::new())]);
         // The comparison refuses too many files, whatever their contents.
         let is_read = |name| paths.len() <= limits.most_files && could_be_document(name);
@@ -75,7 +81,11 @@ impl Folder {
             let (parent, name) = split(path);
             let id = match is_read(name) {
                 true => files.keep(content(path)?, path),
-                false => path_id(b"file", path),
+                false => {
+                    let id = path_id(b"file", path);
+                    files.others.insert(id, path.clone());
+                    id
+                }
             };
             entries(&mut folders, parent).push(Child::File(name.to_vec(), id));
         }
@@ -137,8 +147,12 @@ impl Trees for Folder {
         self.0.trees.get(&id).cloned()
     }
 
-    fn blob(&self, blob: ObjectId, _: usize) -> Result<Blob, Error> {
-        self.0.blobs.get(&blob).cloned().ok_or(Error::MissingObject(blob))
+    fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Error> {
+        match (self.0.blobs.get(&blob), self.0.others.get(&blob)) {
+            (Some(known), _) => Ok(known.clone()),
+            (None, Some(path)) => worktree::content(&self.0.folder, path, limit),
+            (None, None) => Err(Error::MissingObject(blob)),
+        }
     }
 }
 

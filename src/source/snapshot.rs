@@ -232,6 +232,30 @@ impl Snapshot {
         })
     }
 
+    /// Returns whether `object` was at `path` already before the file at `removed` was removed. Both are
+    /// relative to the root. False if no commit is known to have removed that file.
+    pub(crate) fn was_beside(&self, removed: &str, path: &str, object: ObjectId) -> Result<bool, Error> {
+        self.query(|reader, start| {
+            let (removed, path) = (self.full(removed), self.full(path));
+            let before = match search::file_at(reader, start, &removed)? {
+                // No commit has removed it yet.
+                Some(_) => vec![start],
+                None => match search::removal(reader, start, &removed, self.parents)? {
+                    Some(commit) => reader.node(commit)?.parents(self.parents).to_vec(),
+                    None => return Ok(false),
+                },
+            };
+            for commit in before {
+                if search::file_at(reader, commit, &removed)?.is_some()
+                    && search::file_at(reader, commit, &path)? == Some(object)
+                {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
     /// Returns the blob at `path` (relative to the root).
     pub fn file_at(&self, path: &str) -> Result<Option<ObjectId>, Error> {
         self.query(|reader, start| search::file_at(reader, start, &self.full(path)))

@@ -93,6 +93,20 @@ fn a_document_that_was_only_moved_is_held_and_never_disabled() {
 }
 
 #[test]
+fn a_copy_that_was_there_before_does_not_hold_the_removal() {
+    let world = World::with_pay_and_search_applied();
+    world.repo.file("examples/pay.yaml.txt", doc(18)).commit("Copy pay as an example");
+    world.apply().exit(0).any_output();
+    world.repo.remove("shop/prod/pay.yaml");
+    // Neither before the commit nor after it.
+    let plan = world.plan().arg("--worktree").set("on-remove", "disable");
+    plan.exit(0).stdout_contains(&["disable shop/prod/pay"]).any_stderr();
+    world.repo.commit("Remove pay");
+    world.apply().set("on-remove", "disable").exit(0).any_output();
+    assert!(world.service.take().iter().any(|one| one.body()["disabled"] == json!(true)));
+}
+
+#[test]
 fn after_disable_a_returning_file_is_a_create() {
     let world = without_pay();
     world.apply().set("on-remove", "disable").exit(0).any_output();
