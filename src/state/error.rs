@@ -16,6 +16,8 @@ pub enum Error {
     BrokenJournal { path: PathBuf, line: usize },
     #[error("could not use the state repository `{}`", .path.display())]
     BrokenRepository { path: PathBuf, source: ObjectFault },
+    #[error("the record of what was applied is missing from the state folder `{}`", .dir.display())]
+    RecordLost { dir: PathBuf },
     #[error("{commit}, to which the applied ref points, was not written by gitoggle")]
     ForeignCommit { commit: ObjectId },
     #[error("crashed at `{0}`")]
@@ -91,6 +93,12 @@ impl Error {
                  is then a first pass, with `--first-pass adopt` for `--service-kind featureprobe`, otherwise with `assert`",
                 path.display()
             ),
+            Self::RecordLost { dir } => format!(
+                "restore `state.git` in it, whose ref `refs/gitoggle/applied` is the record; without it, move the whole state \
+                 folder `{}` away: the next run is then a first pass, with `--first-pass adopt` for `--service-kind \
+                 featureprobe`, which compares, otherwise with `--first-pass assert`, which sends every toggle again",
+                dir.display()
+            ),
             Self::ForeignCommit { .. } => {
                 "another program wrote to the ref; reset it to a commit of gitoggle".to_owned()
             }
@@ -138,6 +146,7 @@ impl Error {
             Self::Io { source, .. } => is_full(source),
             Self::BrokenJournal { .. }
             | Self::BrokenRepository { .. }
+            | Self::RecordLost { .. }
             | Self::ForeignCommit { .. }
             | Self::NotAFolder(_)
             | Self::ReadOnly { .. }

@@ -16,7 +16,10 @@ use std::{fmt, thread};
 
 use serde::{Deserialize, Serialize};
 
+use super::applied::Tip;
+use super::journal::JournalIndex;
 use super::shared::SharedRemote;
+use super::sidecar::CleanPass;
 use super::{Error, StateSnapshot, sidecar};
 use crate::git::Failpoints;
 use crate::model::escaped;
@@ -269,6 +272,25 @@ pub(crate) fn check_place(dir: &Path, wanted: &Place, has_records: bool) -> Resu
             Err(Error::OtherPlace { dir: dir.to_owned(), place, wanted: wanted.clone() })
         }
         _ => Ok(()),
+    }
+}
+
+/// Checks that the record of a folder whose state lives there did not vanish. Otherwise, what the journal brings
+/// would end the first pass of its environments, and the rest would be published without a decision.
+///
+/// # Errors
+/// [`Error::RecordLost`] if requests were sent or a pass has ended on top of a record that is not there.
+pub(crate) fn check_record(
+    dir: &Path,
+    tip: Option<&Tip>,
+    journal: &JournalIndex,
+    last_pass: Option<&CleanPass>,
+) -> Result<(), Error> {
+    let had_record = || last_pass.is_some() || journal.entries().any(|(_, entry)| entry.base.is_some());
+    let is_here = || sidecar::or_ignored::<Place>(&dir.join(PLACE)).is_some_and(|place| place.is_here());
+    match tip.is_none() && had_record() && is_here() {
+        true => Err(Error::RecordLost { dir: dir.to_owned() }),
+        false => Ok(()),
     }
 }
 

@@ -85,6 +85,8 @@ impl Store {
             failpoints,
             lock,
         };
+        let (tip, pass) = (store.applied.tip(), store.view.last_clean_pass());
+        folder::check_record(dir, tip, store.journal.index(), pass)?;
         store.recover(now)?;
         Ok(store)
     }

@@ -1,7 +1,9 @@
 //! Disks that are full, and state folders that are damaged.
 
+use std::time::Duration;
+
 use super::recovers;
-use crate::support::{Repo, SmallDisk, World, doc};
+use crate::support::{Answer, Repo, SmallDisk, World, doc, eventually};
 
 #[test]
 fn a_request_that_cannot_be_recorded_is_not_sent() {
@@ -98,5 +100,45 @@ fn a_corrupt_state_folder_is_reported_and_nothing_is_sent() {
         // The words of the library stand in parentheses behind ours.
         assert!(!printed.contains("caused by: could not find repository"), "{name}: {printed}");
         world.nothing_sent();
+    }
+}
+
+/// The journal must not end the first pass of an environment whose record is gone: the others would be published
+/// without a decision.
+#[test]
+fn a_record_that_vanished_beside_its_journal_stops_every_command() {
+    let loses: [fn(&World); 2] = [
+        |world| std::fs::remove_dir_all(world.state().join("state.git")).unwrap(),
+        |world| {
+            let git = Repo::at(&world.state().join("state.git"));
+            git.git(&["update-ref", "-d", "refs/gitoggle/applied"]);
+        },
+    ];
+    for lose in loses {
+        for is_killed in [false, true] {
+            let world = World::with_pay_and_search_applied();
+            if is_killed {
+                world.repo.commit_pay(21, "Raise the age");
+                world.service.always(|_| Answer::applied().slowly(Duration::from_secs(60)));
+                let run = world.apply().start();
+                eventually("the request", || (world.service.count() > 0).then_some(()));
+                run.kill();
+                world.service.always(|_| Answer::applied());
+            }
+            world.service.take();
+            lose(&world);
+            for run in [world.apply(), world.plan(), world.status()] {
+                run.exit(1).any_stdout().stderr_contains(&[
+                    "the record of what was applied is missing from the state folder",
+                    "restore `state.git`",
+                    "move the whole state folder",
+                ]);
+            }
+            world.nothing_sent();
+            // The way out.
+            std::fs::rename(world.state(), world.path("lost")).unwrap();
+            world.apply().exit(4).stdout_contains(&["nothing is applied here yet"]).any_stderr();
+            world.nothing_sent();
+        }
     }
 }
