@@ -196,7 +196,7 @@ impl Merged {
     /// Rejects globs that cannot match any toggle.
     fn reject_hopeless_globs(&mut self) {
         let place = self.place("only").unwrap_or_default();
-        let globs: Vec<String> = self.settings.only.unmatchable().map(str::to_owned).collect();
+        let globs: Vec<String> = self.settings.only.unmatchable().collect();
         for glob in globs {
             let why = format!("`{}` matches no toggle: {}", escaped(&glob), unmatchable_advice(&glob));
             self.report(&place, why);

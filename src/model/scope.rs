@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
@@ -78,10 +79,10 @@ impl Scope {
         self.set.is_none()
     }
 
-    /// Returns the globs that cannot match any toggle, whatever the repository contains.
-    pub(crate) fn unmatchable(&self) -> impl Iterator<Item = &str> {
-        let globs = self.globs.iter().map(String::as_str);
-        globs.filter(|glob| !alternatives(glob).iter().any(|glob| can_match(glob)))
+    /// Returns the globs that cannot match any toggle, whatever the repository contains. Of a glob with braces
+    /// of which an alternative cannot, returns the glob with this alternative only.
+    pub(crate) fn unmatchable(&self) -> impl Iterator<Item = String> {
+        self.globs.iter().filter_map(|glob| unmatchable(glob))
     }
 
     /// Starts a search for the globs that match no toggle.
@@ -123,6 +124,61 @@ impl Unmatched<'_> {
     }
 }
 
+/// Returns the glob, or the glob with one alternative of its braces, if that cannot match any toggle.
+fn unmatchable(glob: &str) -> Option<String> {
+    if is_unmatchable(glob) { Some(glob.to_owned()) } else { unmatchable_in(glob, 0..glob.len()) }
+}
+
+fn is_unmatchable(glob: &str) -> bool {
+    !alternatives(glob).iter().any(|glob| can_match(glob))
+}
+
+/// As [`unmatchable`], of the braces in a `part` of the glob. The braces elsewhere keep all alternatives.
+fn unmatchable_in(glob: &str, part: Range<usize>) -> Option<String> {
+    const MOST_BRACES: usize = 32;
+    let mut pairs = braces(glob);
+    pairs.retain(|(from, _, to)| part.contains(from) && part.contains(to));
+    let is_outermost =
+        |from: usize, to: usize| !pairs.iter().any(|(outer, _, end)| *outer < from && to < *end);
+    let outermost = pairs.iter().filter(|(from, _, to)| is_outermost(*from, *to));
+    for (from, commas, to) in outermost.take(MOST_BRACES) {
+        let ends = commas.iter().chain([to]);
+        for (start, end) in std::iter::once(from).chain(commas).zip(ends) {
+            let alternative = &glob[start + 1..*end];
+            let one = [&glob[..*from], alternative, &glob[to + 1..]].concat();
+            if is_unmatchable(&one) {
+                return Some(one);
+            }
+            let inner = unmatchable_in(&one, *from..from + alternative.len());
+            if inner.is_some() {
+                return inner;
+            }
+        }
+    }
+    None
+}
+
+/// Returns the places of each opening brace, of the commas that divide what is in it, and of its closing one.
+/// Those in brackets or after a backslash are text.
+fn braces(glob: &str) -> Vec<(usize, Vec<usize>, usize)> {
+    let (mut open, mut found, mut is_class, mut is_escaped) = (Vec::new(), Vec::new(), false, false);
+    for (at, c) in glob.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '[' => is_class = true,
+            ']' => is_class = false,
+            '{' if !is_class => open.push((at, Vec::new())),
+            ',' if !is_class => {
+                open.iter_mut().next_back().into_iter().for_each(|(_, commas)| commas.push(at))
+            }
+            '}' if !is_class => found.extend(open.pop().map(|(from, commas)| (from, commas, at))),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Returns the globs without braces that a glob with braces stands for; of very many, the glob itself.
 fn alternatives(glob: &str) -> Vec<String> {
     const MOST: usize = 1_000;
@@ -131,33 +187,16 @@ fn alternatives(glob: &str) -> Vec<String> {
         if open.len() + done.len() > MOST {
             return vec!["**".to_owned()];
         }
-        match innermost_braces(&glob) {
+        // The first one that closes has no others in it.
+        match braces(&glob).into_iter().next() {
             None => done.push(glob),
-            Some((from, to)) => {
+            Some((from, _, to)) => {
                 let each = glob[from + 1..to].split(',');
                 open.extend(each.map(|one| format!("{}{one}{}", &glob[..from], &glob[to + 1..])));
             }
         }
     }
     done
-}
-
-/// Returns the places of an opening brace and its closing one, without braces between them. Those in brackets
-/// or after a backslash are text.
-fn innermost_braces(glob: &str) -> Option<(usize, usize)> {
-    let (mut open, mut is_class, mut is_escaped) = (None, false, false);
-    for (at, c) in glob.char_indices() {
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            '[' => is_class = true,
-            ']' => is_class = false,
-            '{' if !is_class => open = Some(at),
-            '}' if !is_class => return open.map(|from| (from, at)),
-            _ => {}
-        }
-    }
-    None
 }
 
 /// Returns whether a glob without braces matches any text of the form `project/environment/toggle`.
@@ -428,12 +467,20 @@ mod tests {
                 assert_eq!(Scope::new(&[glob]).unwrap().contains(&id), contains, "{glob}");
             }
             assert!(Scope::default().contains(&id));
-            let globs = ["*", "shop/prod", "shop/*/pay", "**", "shop/**", "{a/b/c,d/**}", "a/b/c/d"];
+            let globs =
+                ["*", "shop/prod", "shop/*/pay", "**", "shop/**", "{a/b/c,d/**}", "a/b/c/d", "x/{y/*,z}"];
             let scope = Scope::new(&globs).unwrap();
-            assert_eq!(scope.unmatchable().collect::<Vec<_>>(), ["*", "shop/prod", "a/b/c/d"]);
+            assert_eq!(scope.unmatchable().collect::<Vec<_>>(), ["*", "shop/prod", "a/b/c/d", "x/z"]);
             for (glob, can) in [
                 ("shop/{prod,test}/*", true),
-                ("{shop/prod,web/**}", true),
+                ("{shop/prod,web/**}", false),
+                ("{shop/production/*,shop/staging}", false),
+                ("shop/{production/*,staging}", false),
+                ("shop/{production/*,{test,dev}/*}", true),
+                ("shop/{production/*,{test,dev/*}}", false),
+                ("{shop,web/prod}/{prod/*,*}", true),
+                ("shop/{,eu-}prod/*", true),
+                ("shop/prod/[{,}]a", true),
                 ("{shop,web}/prod", false),
                 ("shop/prod/", false),
                 ("/shop/prod/pay", false),
@@ -449,7 +496,7 @@ mod tests {
                 ("!shop/pr[o]d/*", false),
                 ("^shop/prod/*", false),
                 ("shop/!prod/*", false),
-                ("shop/prod/{pay,!cart}", true),
+                ("shop/prod/{pay,!cart}", false),
                 ("!**", false),
                 ("shop/pr]od/*", false),
                 ("shop/prod", false),

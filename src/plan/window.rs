@@ -190,8 +190,8 @@ impl TryFrom<Entry> for Window {
         if let Some(glob) = scope.unmatchable().next() {
             return Err(format!(
                 "the scope `{}` of a window matches no toggle: {}",
-                escaped(glob),
-                unmatchable_advice(glob)
+                escaped(&glob),
+                unmatchable_advice(&glob)
             ));
         }
         if scope.is_everything() {

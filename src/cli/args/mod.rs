@@ -18,7 +18,7 @@ use clap::{ArgMatches, Command as Clap, FromArgMatches as _};
 
 use super::commands::CommandArgs;
 use crate::config::{Command, Flags, SettingInfo, settings};
-use crate::model::{EnvironmentId, Scope, ToggleId, chain, listed, unmatchable_advice};
+use crate::model::{EnvironmentId, Scope, ToggleId, chain, escaped, listed, unmatchable_advice};
 use verbosity::Verbosity;
 
 /// The parsed arguments.
@@ -195,7 +195,8 @@ pub(super) fn glob(text: &str) -> Result<String, String> {
     let scope = Scope::new(&[text]).map_err(|error| error.to_string())?;
     match scope.unmatchable().next() {
         None => Ok(text.to_owned()),
-        Some(_) => Err(format!("it matches no toggle: {}", unmatchable_advice(text))),
+        Some(glob) if glob == text => Err(format!("it matches no toggle: {}", unmatchable_advice(text))),
+        Some(glob) => Err(format!("`{}` matches no toggle: {}", escaped(&glob), unmatchable_advice(&glob))),
     }
 }
 
