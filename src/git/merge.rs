@@ -279,7 +279,7 @@ impl Merger<'_> {
 }
 
 fn failed(lender: &Path, output: &Output) -> GitError {
-    let words = GitWords::of(&output.stderr);
+    let words = GitWords::of(&output.words());
     GitError::Failed(Box::new(GitFailure {
         url: RepoUrl::local(lender),
         fault: GitFault::Other,

@@ -8,10 +8,12 @@
 //! `file`, and a process group, which ends as a whole: with the process, after the longest time that a step
 //! may take, and with gitoggle.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
@@ -221,7 +223,7 @@ pub(crate) fn push(
             Ok(PushVerdict::Rejected(format!("{}{said}", escaped(summary))))
         }
         Some(_) if output.is_success => Ok(PushVerdict::Done),
-        _ => Err(step.failed(&output.stderr)),
+        _ => Err(step.failed(&output.words())),
     }
 }
 
@@ -262,6 +264,17 @@ pub(super) struct Output {
     code: Option<i32>,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
+}
+
+impl Output {
+    /// Returns what a process that failed said; how it ended, if it said nothing.
+    pub(super) fn words(&self) -> Cow<'_, str> {
+        match self.code {
+            _ if self.stderr.contains(char::is_alphanumeric) => Cow::Borrowed(&self.stderr),
+            Some(code) => Cow::Owned(format!("`git` exited with {code}, and said nothing")),
+            None => Cow::Borrowed("a signal ended `git`, as when memory runs out"),
+        }
+    }
 }
 
 /// What the processes of one step share.
@@ -427,7 +440,7 @@ impl<'a> Step<'a> {
     /// Runs a process that must succeed.
     fn checked(&self, command: Command, kind: StepKind) -> Result<Output, GitError> {
         let output = self.run(command, kind)?;
-        if output.is_success { Ok(output) } else { Err(self.failed(&output.stderr)) }
+        if output.is_success { Ok(output) } else { Err(self.failed(&output.words())) }
     }
 
     fn failed(&self, stderr: &str) -> GitError {
@@ -529,6 +542,10 @@ pub(super) fn version() -> Result<(u32, u32), GitError> {
     let text = text.trim().trim_start_matches("git version ");
     match parsed(text) {
         Some(found) if found >= OLDEST => Ok(*FOUND.get_or_init(|| found)),
+        None if !output.status.success() => {
+            let why = format!("`git version` ended with {}", output.status);
+            Err(GitError::NoGit(io::Error::other(why)))
+        }
         _ => Err(GitError::TooOld(text.to_owned())),
     }
 }

@@ -170,7 +170,9 @@ fn braces(glob: &str) -> Vec<(usize, Vec<usize>, usize)> {
             ']' => is_class = false,
             '{' if !is_class => open.push((at, Vec::new())),
             ',' if !is_class => {
-                open.iter_mut().next_back().into_iter().for_each(|(_, commas)| commas.push(at))
+                if let Some((_, commas)) = open.last_mut() {
+                    commas.push(at);
+                }
             }
             '}' if !is_class => found.extend(open.pop().map(|(from, commas)| (from, commas, at))),
             _ => {}

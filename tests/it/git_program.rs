@@ -55,6 +55,23 @@ fn without_a_new_enough_git_a_url_is_an_error_that_names_the_version_and_local_w
     world.status().env("PATH", &none).exit(0).any_output();
 }
 
+#[test]
+fn a_git_that_ends_without_a_word_is_reported_with_its_end() {
+    let world = World::new();
+    world.repo.commit_pay(18, "Add pay");
+    let fails =
+        |ends: &str| format!("#!/bin/sh\ncase $1 in version) echo git version 2.40.0;; *) {ends};; esac\n");
+    for (name, script, said) in [
+        ("exits", fails("exit 3"), "`git` exited with 3, and said nothing"),
+        ("killed", fails("kill -9 $$"), "a signal ended `git`"),
+        ("broken", "#!/bin/sh\nexit 5\n".to_owned(), "`git version` ended with exit status: 5"),
+    ] {
+        let path = with_git(&world, name, Some(&script));
+        let run = world.plan().set("repo", "https://git.nowhere.invalid/toggles.git").env("PATH", path);
+        run.exit(1).says(&[said]).never_says(&["`git` is version ,"]);
+    }
+}
+
 /// Returns the arguments and the variables of the processes that descend from `id`, and how many there are.
 fn descendants(id: u32) -> (usize, String) {
     let mut known = vec![id.to_string()];

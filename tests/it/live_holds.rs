@@ -62,7 +62,10 @@ fn every_place_names_every_change_since_a_toggle_was_applied() {
 fn every_change_counts_however_many_there_are() {
     let service = with_pay_changed("Raise the age");
     let edit = |number: u32| {
-        service.edit("pay", json!({ "comment": format!("INCIDENT {number}"), "disabled": number % 2 == 0 }));
+        service.edit(
+            "pay",
+            json!({ "comment": format!("INCIDENT {number}"), "disabled": number.is_multiple_of(2) }),
+        );
     };
     let drift = |line: &str| {
         let place = service.connected(service.world.connected("drift")).unset("timeout");

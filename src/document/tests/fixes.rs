@@ -817,7 +817,7 @@ fn a_negation_beside_any_predicate_has_one_help_which_says_the_same() {
         match help {
             "" => assert!(one.starts_with("do not just remove it"), "{written}: {helps:?}"),
             help => {
-                assert!(one.starts_with(&format!("write `{help}` instead of both")), "{written}: {helps:?}")
+                assert!(one.starts_with(&format!("write `{help}` instead of both")), "{written}: {helps:?}");
             }
         }
         assert!(!helps.iter().any(|help| help.contains("did you mean")), "{written}: {helps:?}");
