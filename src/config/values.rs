@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::git::{RepoUrl, RepoUrlError};
 use crate::model::{DEFAULT_LISTEN, Forge, Scope, Sdks, duration, escaped, words};
 use crate::plan::Windows;
-use crate::transport::{Secret, SecretSource, https};
+use crate::transport::{Secret, SecretSource, UrlUser, https};
 
 words! {
     OutputFormat {
@@ -96,7 +96,7 @@ impl FromStr for StateRemote {
 }
 
 pub(super) fn notify_url(text: &str) -> Result<String, String> {
-    match https(text) {
+    match https(text, UrlUser::Refused) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(error.to_string()),
     }

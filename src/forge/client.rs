@@ -16,7 +16,7 @@ use super::error::{ForgeError, Limit};
 use super::routes::{ForgeRequest, Resource, Routes, TokenKind};
 use crate::forge::ForgeTarget;
 use crate::transport::{
-    LONGEST_RETRY_AFTER, Network, REQUEST_TRIES, Secret, backoff, is_passing, proxy_fault, reason,
+    LONGEST_RETRY_AFTER, Network, REQUEST_TRIES, Secret, is_passing, proxy_fault, reason, request_backoff,
     retry_after, sanitized,
 };
 
@@ -78,7 +78,7 @@ impl Retries {
             _ => return None,
         };
         self.count += 1;
-        let wait = asked + backoff(self.count, jitter);
+        let wait = asked + request_backoff(self.count, jitter);
         let is_last = self.count >= REQUEST_TRIES || self.started.elapsed() + wait > RETRY_LIMIT;
         (asked <= LONGEST_RETRY_AFTER && !is_last).then_some(wait)
     }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use crate::daemon::{Metrics, Role, Status};
 use crate::notification::message::{Notification, SentNotifications};
 use crate::transport::{
-    Network, NetworkError, SecretError, SecretSource, SigningKey, SigningKeyError, is_passing,
+    Network, NetworkError, SecretError, SecretSource, SigningKey, SigningKeyError, UrlUser, https, is_passing,
 };
 
 /// The number of notifications that wait for a slow receiver.
@@ -124,11 +124,8 @@ type Headers = Vec<(&'static str, String)>;
 impl Receiver {
     pub(crate) fn url(&self) -> Result<url::Url, DeliveryError> {
         let url = self.url.read().map_err(DeliveryError::Secret)?;
-        url::Url::parse(url.expose().trim())
-            .ok()
-            // The URL and the message must not cross a network in plain text.
-            .filter(|url| url.scheme() == "https")
-            .ok_or(DeliveryError::Url)
+        // The reason could quote a part of the URL.
+        https(url.expose(), UrlUser::Allowed).map_err(|_| DeliveryError::Url)
     }
 
     /// Returns the headers and the body of a notification.

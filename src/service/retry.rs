@@ -2,7 +2,7 @@
 //!
 //! [`decide`] considers one outcome. The pass itself decides what several outcomes mean together.
 
-pub use crate::transport::{LONGEST_RETRY_AFTER, REQUEST_TRIES, backoff};
+pub use crate::transport::{LONGEST_RETRY_AFTER, REQUEST_TRIES, request_backoff};
 
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision
         return never(pass);
     }
     // All toggles wait equally long; the jitter spreads their next attempts.
-    let wait = retry_after.unwrap_or_default() + backoff(tries, jitter);
+    let wait = retry_after.unwrap_or_default() + request_backoff(tries, jitter);
     RetryDecision { toggle: Again::After(wait), pass }
 }
 

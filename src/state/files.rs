@@ -13,6 +13,10 @@ use crate::git;
 use crate::git::Failpoints;
 
 /// Replaces the content of `path`.
+///
+/// Other files are replaced by other rules: a document keeps its permissions, and may be created only (`authoring`);
+/// a ref holds the lock of Git (`git`); a CA file is readable for everyone (`sandbox`); notifications may be sent
+/// again after a power cut, so their folder is not synced.
 pub(crate) fn replace(path: &Path, content: &[u8], failpoints: &Failpoints) -> Result<(), Error> {
     let temporary = path.with_extension("tmp");
     let mut file = File::create(&temporary).map_err(Error::io("create", &temporary))?;

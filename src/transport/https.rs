@@ -17,10 +17,18 @@ pub enum HttpsError {
     User,
 }
 
+/// Whether an address may contain a user and a password.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum UrlUser {
+    /// The whole address is a secret.
+    Allowed,
+    Refused,
+}
+
 /// Parses a URL to which secrets may be sent.
-pub fn https(text: &str) -> Result<Url, HttpsError> {
+pub fn https(text: &str, user: UrlUser) -> Result<Url, HttpsError> {
     let url = Url::parse(text.trim())?;
-    if !url.username().is_empty() || url.password().is_some() {
+    if user == UrlUser::Refused && (!url.username().is_empty() || url.password().is_some()) {
         return Err(HttpsError::User);
     }
     match url.scheme() {
@@ -31,7 +39,7 @@ pub fn https(text: &str) -> Result<Url, HttpsError> {
 
 /// Parses the address of an API: `https`, a host, and optionally a port and a path, without a trailing slash.
 pub(crate) fn https_address(text: &str) -> Result<Url, HttpsError> {
-    let mut url = https(text)?;
+    let mut url = https(text, UrlUser::Refused)?;
     if url.query().is_some() || url.fragment().is_some() {
         return Err(HttpsError::Extra);
     }
@@ -62,6 +70,11 @@ mod tests {
             assert_eq!(https_address(text), Err(error), "{text}");
         }
         assert_eq!(https_address("https://t.example/a//").unwrap().as_str(), "https://t.example/a");
-        assert_eq!(https("https://t.example/a?b").unwrap().as_str(), "https://t.example/a?b");
+        assert_eq!(
+            https("https://t.example/a?b", UrlUser::Refused).unwrap().as_str(),
+            "https://t.example/a?b"
+        );
+        assert!(https("https://u:p@t.example", UrlUser::Allowed).is_ok());
+        assert_eq!(https("http://u:p@t.example", UrlUser::Allowed), Err(HttpsError::Insecure("http".into())),);
     }
 }

@@ -3,23 +3,28 @@
 mod backoff;
 mod daemon;
 mod https;
+mod limited_file;
 mod network;
+mod redaction;
+mod retry_after;
 mod secret;
 mod standard_webhooks;
 
-pub(crate) use backoff::retry_after;
 pub use backoff::{
-    LONGEST_LONE_WAIT, LONGEST_RETRY_AFTER, PROBE_INTERVAL, REQUEST_TRIES, backoff, is_passing, lone_backoff,
-    pass_backoff, source_backoff,
+    LONGEST_LONE_WAIT, LONGEST_RETRY_AFTER, PROBE_INTERVAL, REQUEST_TRIES, lone_backoff, pass_backoff,
+    request_backoff, source_backoff,
 };
 pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
 pub use daemon::{DaemonUrl, DaemonUrlError};
 pub(crate) use https::https_address;
-pub use https::{HttpsError, https};
+pub use https::{HttpsError, UrlUser, https};
+pub(crate) use limited_file::{read_limited, read_limited_text};
 pub use network::{
     CertificateFault, ProxyFault, Reason, certificate_fault, is_without_tls, proxy_fault, reason,
 };
 pub use network::{Network, NetworkError, Proxies, ProxySettingError, provider};
+pub(crate) use redaction::{redacted, sanitized};
+pub use retry_after::is_passing;
+pub(crate) use retry_after::retry_after;
 pub use secret::{Secret, SecretError, SecretSource};
-pub(crate) use secret::{read_limited, read_limited_text, redacted, sanitized};
 pub(crate) use standard_webhooks::{SignatureCheck, SigningKey, SigningKeyError, hmac_sha256};

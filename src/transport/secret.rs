@@ -1,11 +1,10 @@
 //! Holds tokens and passwords in values that do not print themselves.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 
-use crate::model::{cut, escaped};
+use super::limited_file::read_limited_text;
 
 /// The size limit of a secret file, in bytes. A larger file is another file by mistake, and would be held in
 /// memory.
@@ -94,55 +93,6 @@ impl SecretSource {
     }
 }
 
-/// In characters.
-const LONGEST_ERROR: usize = 300;
-
-/// Removes `secret` from `text`, shortens it and escapes it.
-pub(crate) fn sanitized(text: &str, secret: &str) -> String {
-    // Redaction comes before the cut, which could leave a part of the token.
-    let text = redacted(text.trim(), secret);
-    escaped(&cut(&text, LONGEST_ERROR)).to_string()
-}
-
-/// Replaces the token by `***`, also where it is percent-encoded.
-pub(crate) fn redacted(text: &str, secret: &str) -> String {
-    if secret.is_empty() {
-        return text.to_owned();
-    }
-    let encoded =
-        percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string();
-    text.replace(secret, "***").replace(&encoded, "***")
-}
-
-/// Reads the file at `path`, of at most `limit` bytes.
-///
-/// # Errors
-/// [`ErrorKind::FileTooLarge`] if it has more.
-pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // Not the size of its metadata, because a device has none.
-    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        let why = format!("the file is larger than {} KiB", limit >> 10);
-        return Err(io::Error::new(ErrorKind::FileTooLarge, why));
-    }
-    Ok(bytes)
-}
-
-/// Reads a text file as [`read_limited`] does, without the byte order mark that some editors write.
-///
-/// # Errors
-/// [`ErrorKind::InvalidData`] if the text is not UTF-8, and those of [`read_limited`].
-pub(crate) fn read_limited_text(path: &Path, limit: u64) -> io::Result<String> {
-    let bytes = read_limited(path, limit)?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "the file is not UTF-8"))?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,46 +135,5 @@ mod tests {
             assert_eq!(result.is_ok(), fits, "{size}");
             assert!(fits || matches!(result, Err(SecretError::TooLarge(_))));
         }
-    }
-}
-
-#[cfg(test)]
-mod sanitize_tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_shown_without_the_token_short_and_on_one_line() {
-        assert_eq!(sanitized(" no\n::error::x ", ""), "no\\n::error::x");
-        assert_eq!(sanitized("bad api-1 and api%2D1", "api-1"), "bad *** and ***");
-        assert_eq!(sanitized(&"a".repeat(1000), "").chars().count(), LONGEST_ERROR);
-        let split = format!("{}api-1", "a".repeat(LONGEST_ERROR - 3));
-        assert!(!sanitized(&split, "api-1").contains("ap"), "redacted before it is cut");
-    }
-}
-
-#[cfg(test)]
-mod limited_file_tests {
-    use super::*;
-
-    #[test]
-    fn a_file_of_more_bytes_than_the_limit_is_an_error_and_no_shorter_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::fs::write(&path, "x".repeat(2048)).unwrap();
-        assert_eq!(read_limited(&path, 2048).unwrap().len(), 2048);
-        let error = read_limited(&path, 1024).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
-        assert_eq!(error.to_string(), "the file is larger than 1 KiB");
-        assert!(read_limited(Path::new("/dev/zero"), 1024).is_err());
-    }
-
-    #[test]
-    fn a_text_file_is_utf_8() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::fs::write(&path, b"\xff").unwrap();
-        let error = read_limited_text(&path, 1024).unwrap_err();
-        assert_eq!(error.to_string(), "the file is not UTF-8");
-        assert_eq!(read_limited(&path, 1024).unwrap(), b"\xff");
     }
 }

@@ -13,9 +13,8 @@ use crate::document::from_service;
 use crate::model::{
     EnvironmentId, Key, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ServiceKind, ToggleId,
 };
-use crate::service::reader::lists::{
-    InvalidKey, ListedToggle, WirePage, WireTargeting, WireToggle, WireVersion, WireVersions, listed_toggle,
-};
+use crate::service::reader::lists::{InvalidKey, ListedToggle, listed_toggle};
+use crate::service::reader::wire::{WirePage, WireTargeting, WireToggle, WireVersion, WireVersions};
 use crate::service::reader::{ByKey, LiveReader, is_500, refused};
 use crate::service::{ErrorCode, Outcome};
 
