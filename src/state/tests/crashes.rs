@@ -206,6 +206,8 @@ fn a_file_is_refused_as_a_state_folder() {
 fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
+    // A clean pass has a record.
+    pass(&mut store, 1, &[("a/b/d", Action::Create, "one")], Certainty::Stored).unwrap();
     let suspension = Suspension { reason: Some("freeze".to_owned()), until: Some(5) };
     let everything = SuspensionScope::everything();
     store.orders().suspend(everything.clone(), suspension.clone()).unwrap();
