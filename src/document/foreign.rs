@@ -153,7 +153,10 @@ fn negation(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
         Some(NodeKind::Scalar(..)) => true,
         _ => false,
     };
-    let help = match written.and_then(|word| dialects::opposite(dialects::named(kind, word)?, is_one)) {
+    let opposite = written.and_then(|word| dialects::opposite(dialects::named(kind, word)?, is_one));
+    // Otherwise, the predicate has its own findings.
+    let stands_for: &[_] = if opposite.is_some() { &["predicate"] } else { &[] };
+    let help = match opposite {
         Some(opposite) => format!(
             "write `predicate: {}` instead of both: this field reverses the condition elsewhere, and the predicate does \
              here",
@@ -163,7 +166,7 @@ fn negation(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
                  before this one, with the condition, can serve the users that it matches"
             .to_owned(),
     };
-    ForeignKey { help, stands_for: &["predicate"] }
+    ForeignKey { help, stands_for }
 }
 
 fn segment(value: &Node) -> Option<ForeignKey> {

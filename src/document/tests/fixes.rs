@@ -754,6 +754,20 @@ fn a_predicate_that_begins_with_an_exclamation_mark_is_to_be_quoted() {
     }
 }
 
+/// What has no opposite keeps its own findings, and gets no untrue ones.
+#[test]
+fn a_negation_without_an_opposite_hides_and_adds_nothing() {
+    let ids = |own: &str| -> Vec<String> {
+        let found = featureprobe(&DOCUMENT.replace(CONDITION, &format!("{{ {own} }}"))).diagnostics;
+        found.into_iter().map(|one| one.id.to_string()).collect()
+    };
+    let between = "type: number, subject: age, predicate: between, negate: true, leftPredicate: \">=\", objects: [\"18\"], \
+                   rightPredicate: \"<\", rightObjects: [\"65\"]";
+    assert_eq!(ids(between), ["unknown-key"]);
+    let unknown = "type: string, subject: a, predicate: frobs, inverted: true, objects: [AT]";
+    assert_eq!(ids(unknown), ["unknown-predicate", "unknown-key"]);
+}
+
 /// The pattern of `LIKE` is not a text that an attribute contains.
 #[test]
 fn the_help_on_a_like_of_sql_means_the_same() {
