@@ -147,6 +147,35 @@ fn an_apply_outlasts_a_service_that_restarts() {
 }
 
 #[test]
+fn a_toggle_that_fails_in_an_outage_did_not_fail_alone() {
+    for answer in [
+        Answer::json(503, r#"{"message": "in maintenance"}"#),
+        Answer::json(403, r#"{"message": "limit exceeded"}"#).header("Retry-After", "100"),
+    ] {
+        let world = World::new();
+        for number in 0..40 {
+            world.repo.file(&format!("shop/prod/t{number:02}.yaml"), doc(18));
+        }
+        world.repo.commit("Add forty");
+        let (count, down) = (AtomicUsize::new(0), answer.clone());
+        // The first outage is over before the pass gives up.
+        world.service.always(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+            0..5 | 17..22 => Answer::applied(),
+            _ => down.clone(),
+        });
+        let run = || world.apply().set("first-pass", "assert").set("give-up-after", "3s");
+        run().exit(1).any_output();
+        let failed = || {
+            let failures = std::fs::read_to_string(world.path("state/failures.json")).unwrap_or_default();
+            failures.contains("failed_alone")
+        };
+        assert!(!failed(), "{answer:?}");
+        world.service.always(|_| Answer::applied());
+        run().exit(0).any_output();
+    }
+}
+
+#[test]
 fn few_requests_are_open_until_a_toggle_is_applied() {
     let world = World::new();
     for environment in 0..8 {

@@ -128,6 +128,8 @@ pub(crate) struct Dispatcher {
     lone: BTreeSet<usize>,
     /// The toggles that have failed in this pass and count.
     failed: BTreeSet<usize>,
+    /// The toggles that failed last while the service was in doubt, which responds again.
+    excused: BTreeSet<usize>,
     /// The start of the first request since the last success.
     silent_since: Option<Instant>,
     /// The toggles whose response had a `Retry-After`, with its end.
@@ -160,6 +162,7 @@ impl Dispatcher {
             row: Vec::new(),
             lone: BTreeSet::new(),
             failed: BTreeSet::new(),
+            excused: BTreeSet::new(),
             silent_since: None,
             waits: BTreeMap::new(),
             held_until: None,
@@ -362,10 +365,23 @@ impl Dispatcher {
         self.items[change].is_alone
     }
 
-    /// Returns whether the toggle's failure is among those that put the service in doubt.
-    pub(crate) fn is_in_row(&self, change: usize) -> bool {
-        (self.pause.is_some() || self.row.len() >= self.thresholds.failures_in_a_row)
-            && self.row.iter().any(|failure| failure.change == change)
+    /// Returns whether the toggle at this index has used up its tries, the last of them while others were not
+    /// failing as well.
+    pub(crate) fn is_exhausted(&self, change: usize) -> bool {
+        let is_left = |lane: &Lane| lane.retries.iter().any(|retry| retry.change == change);
+        let is_in_row = self.row.iter().any(|failure| failure.change == change);
+        let is_shared = self.excused.contains(&change) || (is_in_row && self.is_row_evidence());
+        !is_shared && !self.lanes.iter().any(is_left)
+    }
+
+    /// Returns whether the service asked to wait for the toggle at this index, and for no other.
+    pub(crate) fn waits_alone(&self, change: usize) -> bool {
+        self.waits.len() == 1 && self.waits.contains_key(&change)
+    }
+
+    /// Returns whether the failures since the last success say something about the service.
+    fn is_row_evidence(&self) -> bool {
+        self.pause.is_some() || self.row.len() >= self.thresholds.failures_in_a_row
     }
 
     /// Returns whether a request of this pass had a useful response.
@@ -562,7 +578,13 @@ impl Dispatcher {
         if let [failure] = self.row[..] {
             self.lone.insert(failure.change);
         }
-        self.row.clear();
+        let is_evidence = self.is_row_evidence();
+        for failure in self.row.drain(..) {
+            match is_evidence {
+                true => self.excused.insert(failure.change),
+                false => self.excused.remove(&failure.change),
+            };
+        }
     }
 
     /// Returns whether several toggles, or the only ones of the pass, had no useful response since the last

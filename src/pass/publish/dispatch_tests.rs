@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::dispatch::{Conclusion, Dispatcher, Job, Next};
 use super::order::{Item, Order};
-use crate::model::{Certainty, HeldRequests, OutcomeKind, RequestDigest, Thresholds, ToggleId};
+use crate::model::{Certainty, HeldRequests, HoldKind, OutcomeKind, RequestDigest, Thresholds, ToggleId};
 use crate::pass::StopReason;
 use crate::pass::publish::{Limits, order};
 use crate::pass::report::ChangeResult;
@@ -25,6 +25,8 @@ pub(super) enum Response {
     Applied,
     Busy,
     Forbidden,
+    /// 403 with this `Retry-After`, in seconds.
+    Limited(u64),
     /// 404 without a code.
     Missing,
     Misrouted,
@@ -37,11 +39,16 @@ impl Response {
             Self::Applied => (OutcomeKind::Applied, 200),
             Self::Busy => (OutcomeKind::Busy, 503),
             Self::Forbidden => (OutcomeKind::Forbidden, 403),
+            Self::Limited(_) => (OutcomeKind::Busy, 403),
             Self::Missing => (OutcomeKind::Misrouted, 404),
             Self::Misrouted => (OutcomeKind::Misrouted, 302),
             Self::Refused => (OutcomeKind::Refused, 400),
         };
-        Outcome { status: Some(status), ..Outcome::new(kind, Certainty::Unknown, "") }
+        let retry_after = match self {
+            Self::Limited(seconds) => Some(Duration::from_secs(seconds)),
+            _ => None,
+        };
+        Outcome { status: Some(status), retry_after, ..Outcome::new(kind, Certainty::Unknown, "") }
     }
 
     /// Ends a job with this response.
@@ -53,7 +60,7 @@ impl Response {
 /// Returns what the toggles have in common because of which the pass ended.
 pub(super) fn cause(stop: &StopReason) -> Response {
     match stop {
-        StopReason::InDoubt { .. } => Response::Busy,
+        StopReason::InDoubt { .. } | StopReason::Patience { .. } => Response::Busy,
         StopReason::Forbidden(..) => Response::Forbidden,
         StopReason::Misrouted(..) => Response::Misrouted,
         other => panic!("{other:?}"),
@@ -124,6 +131,7 @@ struct World {
 
 /// Two outages, each of which begins once this many toggles are applied. The second one does not end.
 struct Outages {
+    response: Response,
     first: usize,
     lasts: Duration,
     ends: Option<Instant>,
@@ -141,6 +149,8 @@ struct Pass {
     stop: Option<StopReason>,
     took: Duration,
     open: usize,
+    /// The number of toggles that failed alone.
+    alone: usize,
 }
 
 impl Family {
@@ -288,6 +298,10 @@ impl World {
         }
         pass.took = self.now - began;
         super::publisher::park_lone_failures(&mut results, pass.stop.as_ref(), &dispatcher);
+        let is_alone = |result: &&ChangeResult| {
+            result.hold().is_some_and(|hold| hold.kind == Some(HoldKind::FailedAlone))
+        };
+        pass.alone = results.iter().filter(is_alone).count();
         if self.disk == Disk::Kept {
             self.remember(&due, &results);
         }
@@ -303,24 +317,36 @@ impl World {
         if response == Response::Busy { self.hangs } else { Duration::ZERO }
     }
 
-    fn is_down(&mut self) -> bool {
+    /// Returns the response of the service to everything while it is down.
+    fn outage(&mut self) -> Option<Response> {
         let applied = self.toggles.iter().filter(|toggle| toggle.is_applied).count();
-        let Some(outages) = &mut self.outages else { return false };
+        let outages = self.outages.as_mut()?;
         if applied >= outages.second {
             outages.second_began.get_or_insert(self.now);
-            return true;
+            return Some(outages.response);
         }
-        applied >= outages.first && self.now < *outages.ends.get_or_insert(self.now + outages.lasts)
+        let is_down =
+            applied >= outages.first && self.now < *outages.ends.get_or_insert(self.now + outages.lasts);
+        is_down.then_some(outages.response)
+    }
+
+    /// Draws two outages of a service without other faults, which respond like this.
+    fn draw_outages(&mut self, response: Response) {
+        self.toggles.iter_mut().for_each(|toggle| toggle.response = Response::Applied);
+        let first = self.rng.usize(0..20);
+        // At least ten toggles are left for the second.
+        let second = first + self.rng.usize(1..30);
+        let lasts = Duration::from_millis(self.rng.u64(1..50_000));
+        self.outages = Some(Outages { response, first, lasts, ends: None, second, second_began: None });
     }
 
     /// Returns the response to a request for a toggle, and changes the toggle as the service does.
     fn respond(&mut self, toggle: usize, service: Service) -> Response {
-        let is_down = self.is_down();
+        let outage = self.outage();
         let toggle = &mut self.toggles[toggle];
-        let response = match service {
-            _ if is_down => Response::Busy,
-            Service::All(response) => response,
-            Service::PerToggle => toggle.response,
+        let response = match (outage, service) {
+            (Some(response), _) | (None, Service::All(response)) => response,
+            (None, Service::PerToggle) => toggle.response,
         };
         let is_unclear = matches!(response, Response::Busy | Response::Misrouted) && toggle.is_unclear;
         toggle.is_unknown = response != Response::Applied && (toggle.is_unknown || is_unclear);
@@ -418,17 +444,27 @@ fn a_service_that_is_down_costs_few_requests_and_the_configured_time() {
 fn a_second_outage_in_one_pass_lasts_as_long_as_a_first_before_the_pass_gives_up() {
     for seed in 0..SEEDS {
         let mut world = World::new(Family::ManyErrors, Foundation::Applied, Disk::Kept, seed);
-        world.toggles.iter_mut().for_each(|toggle| toggle.response = Response::Applied);
-        let first = world.rng.usize(0..20);
-        // At least ten toggles are left for the second.
-        let second = first + world.rng.usize(1..30);
-        let lasts = Duration::from_millis(world.rng.u64(1..50_000));
-        world.outages = Some(Outages { first, lasts, ends: None, second, second_began: None });
+        world.draw_outages(Response::Busy);
         let pass = world.pass(Service::PerToggle);
         assert_eq!(pass.stop.as_ref().map(cause), Some(Response::Busy), "seed {seed}: {pass:?}");
         let began = world.outages.and_then(|outages| outages.second_began).expect("a second outage");
         let waited = world.now.duration_since(began).as_secs();
         assert!((60..62).contains(&waited), "seed {seed}: {waited} s after the second began");
+    }
+}
+
+#[test]
+fn a_failure_while_others_failed_for_the_same_reason_is_no_evidence_against_the_toggle() {
+    for response in [Response::Busy, Response::Limited(2), Response::Limited(20), Response::Limited(3600)] {
+        for seed in 0..SEEDS {
+            let mut world = World::new(Family::ManyErrors, Foundation::Applied, Disk::Kept, seed);
+            world.limits.in_flight_per_environment = world.rng.usize(1..4);
+            world.draw_outages(response);
+            let pass = world.pass(Service::PerToggle);
+            assert_eq!(pass.alone, 0, "{response:?}, seed {seed}: {pass:?}");
+            world.outages = None;
+            assert_eq!(world.passes(), 1, "{response:?}, seed {seed}");
+        }
     }
 }
 

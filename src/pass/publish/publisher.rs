@@ -312,21 +312,22 @@ fn log_delays(order: &Order, now: Instant) {
     }
 }
 
-/// Marks the toggles that failed alone: others were applied, or they had failed alone before.
+/// Marks the toggles that failed alone: others were applied, or they had failed alone before. A failure while
+/// others failed as well shows nothing about its toggle, and neither does one that has tries left.
 pub(super) fn park_lone_failures(
     results: &mut [ChangeResult],
     stopped: Option<&StopReason>,
     dispatcher: &Dispatcher,
 ) {
     use StopReason::{Forbidden, InDoubt, Misrouted};
-    // A pass that was stopped for another reason shows nothing about toggles that had tries left.
+    // Other reasons are about the token, the certificate or the process.
     let is_over = matches!(stopped, None | Some(InDoubt { .. } | Forbidden(..) | Misrouted(..)));
     let is_applied = results.iter().any(ChangeResult::is_recorded);
     for (change, result) in results.iter_mut().enumerate() {
-        let is_known = is_over && !dispatcher.is_in_row(change);
         if let Some(hold) = result.hold().filter(|_| result.is_pending())
             && (dispatcher.is_alone(change)
-                || is_applied && (is_known || dispatcher.waits_until(change).is_some()))
+                || is_applied
+                    && (is_over && dispatcher.is_exhausted(change) || dispatcher.waits_alone(change)))
         {
             *result = ChangeResult::failed(HoldKind::FailedAlone, hold.fact.as_str());
         }
