@@ -19,7 +19,7 @@ use args::Invocation;
 use failure::{ExitStatus, Failure};
 use output::{show_failure, unsupported};
 
-use crate::config::{self, Command, Flags, OutputFormat, ProcessEnvironment, SettingInfo, Settings};
+use crate::config::{self, Command, Flags, Mark, OutputFormat, ProcessEnvironment, SettingInfo, Settings};
 use crate::git::RepoUrl;
 use crate::model::{DEFAULT_URL, RunFlags};
 use crate::source::worktree::is_bare;
@@ -89,7 +89,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     let command = *command;
     let mut environment =
         ProcessEnvironment::of_process().map_err(Failure::could_not("find the current folder"))?;
-    if matches!(command, Command::Completions | Command::Man) {
+    if !command.takes_settings() {
         // An error in a setting must not break the completions of a shell.
         environment.variables.clear();
     }
@@ -166,34 +166,6 @@ fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
     counts.map(|(count, what)| format!("{count} {what}")).collect()
 }
 
-/// The settings that say what this invocation compares and how it prints, and its own confirmations:
-/// another command has others.
-const OF_THIS_INVOCATION: &[&str] = &[
-    "all_findings",
-    "allow_empty",
-    "color",
-    "comment_on",
-    "commit_status",
-    "exit_zero_when_held",
-    "forge_number",
-    "from",
-    "from_revision",
-    "live",
-    "log_format",
-    "log_level",
-    "output",
-    "overwrite",
-    "pull_request",
-    "target",
-    "to",
-];
-
-/// The settings that an import of named toggles takes only for its `--drifted`, or that its globs replace.
-const NOT_OF_IMPORT: &[&str] = &["git_password_file", "git_username", "only", "state_dir"];
-
-/// The commands that a running daemon executes.
-const TO_DAEMON: [Command; 4] = [Command::Allow, Command::Suspend, Command::Resume, Command::Reconcile];
-
 /// Returns the flags of this invocation, and for a daemon or a job of a CI system also what its variables set:
 /// its messages are read where those variables are not.
 fn flags_of_run(this: Command, flags: &Flags, environment: &ProcessEnvironment) -> Flags {
@@ -226,7 +198,7 @@ fn run_flags(this: Command, flags: &Flags, settings: Option<&Settings>) -> RunFl
     // What several processes share is read wherever a command is run, a daemon's folder only where it is.
     let has_own_folder = is_daemon && settings.is_some_and(|settings| settings.state_remote.is_some());
     let is_of_others = |setting: &&SettingInfo| {
-        !(OF_THIS_INVOCATION.contains(&setting.name) || has_own_folder && setting.name == "state_dir")
+        !(setting.is(Mark::Invocation) || has_own_folder && setting.name == "state_dir")
     };
     for setting in config::settings().iter().filter(is_of_others) {
         let Some(values) = flags.get(setting.name) else {
@@ -235,11 +207,11 @@ fn run_flags(this: Command, flags: &Flags, settings: Option<&Settings>) -> RunFl
         let is_taken = |command: &&Command| match **command {
             // It is run in a clone, which a daemon's machine does not have.
             Command::Import => {
-                !(NOT_OF_IMPORT.contains(&setting.name) || is_daemon && setting.value_name() == Some("FILE"))
+                !(setting.is(Mark::NotOfImport) || is_daemon && setting.value_name() == Some("FILE"))
             }
             // They are for a terminal that may be on another machine, so the daemon's files mean nothing
             // there.
-            command => !TO_DAEMON.contains(&command) || TO_DAEMON.contains(&this),
+            command => !command.is_sent_to_daemon() || this.is_sent_to_daemon(),
         };
         for command in setting.commands().iter().filter(is_taken) {
             for value in values {
@@ -254,7 +226,7 @@ fn run_flags(this: Command, flags: &Flags, settings: Option<&Settings>) -> RunFl
     }
     let listen = settings.and_then(|settings| settings.listen.as_ref());
     if let Some(url) = listen.filter(|_| is_daemon).and_then(url_of) {
-        for command in TO_DAEMON {
+        for command in Command::ALL.into_iter().filter(|command| command.is_sent_to_daemon()) {
             found.add(command.as_str(), "--url", Some(&url));
             // Whoever reaches that address can read the file, too. A port that is forwarded leads to the default.
             for file in flags.get("admin_token_file").into_iter().flatten() {

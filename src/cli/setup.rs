@@ -350,20 +350,8 @@ pub(super) fn check_secrets(command: Command, settings: &Settings) -> Result<(),
     if let Some(token) = settings.token.as_ref().filter(|_| settings.uses_service(command)) {
         check_token(token)?;
     }
-    for (name, secret) in [
-        ("git_password", &settings.git_password),
-        ("state_git_password", &settings.state_git_password),
-        ("admin_token", &settings.admin_token),
-        ("page_token", &settings.page_token),
-        ("forge_token", &settings.forge_token),
-        ("webhook_secret", &settings.webhook_secret),
-        ("notify_secret", &settings.notify_secret),
-        ("notify_slack_url", &settings.notify_slack_url),
-    ] {
-        match secret {
-            Some(secret) if is_used(name, command) => readable(name, secret)?,
-            _ => {}
-        }
+    for (name, secret) in settings.secrets().filter(|(name, _)| *name != "token" && is_used(name, command)) {
+        readable(name, secret)?;
     }
     // Like the token, it may be absent where nothing is sent.
     let state_host = match &settings.state_remote {

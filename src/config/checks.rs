@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::ConfigErrors;
 use super::command::Command;
-use super::definition::{SettingInfo, settings, variable};
+use super::definition::{Mark, SettingInfo, settings, variable};
 use super::folders::{state_dir, untrusted_tree, work_trees};
 use super::merge::{Flags, Merged, ProcessEnvironment, merge};
 use super::settings::{FORGE, Settings};
@@ -165,10 +165,8 @@ impl Merged {
     /// Rejects files of trusted keys to which a pull request could add a key.
     fn reject_keys_in_the_source(&mut self, command: Command, environment: &ProcessEnvironment) {
         let repo = self.given.get("repo").map_or(".", |given| given.text.as_str());
-        let is_used = |setting: &&SettingInfo| {
-            ["allowed_signers", "gpg_keyring"].contains(&setting.name)
-                && setting.commands().contains(&command)
-        };
+        let is_used =
+            |setting: &&SettingInfo| setting.is(Mark::Keys) && setting.commands().contains(&command);
         let files = settings().iter().filter(is_used).filter_map(|setting| self.given.get(setting.name));
         let rejected = files.filter_map(|given| {
             let tree = untrusted_tree(Path::new(&given.text), repo, &environment.folder)?;
@@ -232,9 +230,8 @@ impl Merged {
             return;
         }
         let is_off = self.settings.drift_interval.is_zero();
-        for name in ["on_drift", "overwrite_drift", "drift_interval", "on_approval", "on_missing"] {
-            let preset = settings().iter().find(|setting| setting.name == name);
-            let preset = preset.and_then(SettingInfo::preset);
+        for setting in settings().iter().filter(|setting| setting.is(Mark::AboutLive)) {
+            let (name, preset) = (setting.name, setting.preset());
             let given = self
                 .given
                 .get(name)

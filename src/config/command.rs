@@ -74,6 +74,18 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Returns whether a running daemon executes this command.
+    pub fn is_sent_to_daemon(self) -> bool {
+        self.groups().contains(&Group::Remote)
+    }
+
+    /// Returns whether this command takes settings. One that takes none also logs nothing.
+    pub fn takes_settings(self) -> bool {
+        !self.groups().is_empty()
+    }
+}
+
 /// Settings that commands take together. Each setting is in one group.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Group {

@@ -137,6 +137,11 @@ impl SettingInfo {
         !self.arg.get_action().takes_values()
     }
 
+    /// Returns whether it is a list of mappings, which only the file can set.
+    pub(super) fn is_nested(&self) -> bool {
+        self.arg.get::<Sources>() == Some(&Sources::File)
+    }
+
     /// Returns whether it has several values, separated by white space.
     pub fn is_list(&self) -> bool {
         matches!(self.arg.get_action(), ArgAction::Append)
@@ -147,8 +152,8 @@ impl SettingInfo {
         self.arg.get::<Sources>() == Some(&Sources::Variable)
     }
 
-    pub(super) fn decides_trust(&self) -> bool {
-        self.arg.get::<Trusted>().is_some()
+    pub(crate) fn is(&self, mark: Mark) -> bool {
+        self.arg.get::<Marks>().is_some_and(|marks| marks.0.contains(&mark))
     }
 
     pub(super) fn heading(&self) -> &'static str {
@@ -252,7 +257,7 @@ pub(crate) fn variable(name: &str) -> String {
 /// The sources that can set a setting; without it, all of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sources {
-    /// It is a list of entries, which no flag can express.
+    /// It is a list of mappings, which no flag can express.
     File,
     /// It concerns only one invocation.
     Flag,
@@ -263,15 +268,33 @@ pub(super) enum Sources {
     Variable,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Trusted;
+/// A property of a setting, from which follows how it is treated.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Mark {
+    /// It decides where secrets and data go, or which hosts and keys to trust. A file in the source's work tree
+    /// cannot set it.
+    Trusted,
+    /// It names a file of trusted keys, which must not be in the source.
+    Keys,
+    /// It is about what the service has, so it needs a service that can be read.
+    AboutLive,
+    /// It says what one invocation compares and how it prints, or is a confirmation of its own. The commands that
+    /// a message prints do not repeat it.
+    Invocation,
+    /// An import of named toggles takes it only for its `--drifted`, or has globs instead. The imports that a
+    /// message prints do not repeat it.
+    NotOfImport,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Marks(Vec<Mark>);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words(pub(super) &'static [&'static str]);
 
 impl ArgExt for Group {}
 impl ArgExt for Sources {}
-impl ArgExt for Trusted {}
+impl ArgExt for Marks {}
 impl ArgExt for Words {}
 
 /// The properties of settings that clap does not know, as attributes of a field.
@@ -279,9 +302,7 @@ pub(super) trait SettingArg {
     /// Sets the heading in the help, and the group whose commands accept the flag.
     fn of(self, heading: &'static str, group: Group) -> Self;
     fn only(self, sources: Sources) -> Self;
-    /// Marks a setting that decides where secrets and data go, or which hosts to trust. A file in the
-    /// source's work tree cannot set it.
-    fn trusted(self) -> Self;
+    fn is(self, mark: Mark) -> Self;
     /// Sets the words of a choice.
     fn words(self, words: &'static [&'static str]) -> Self;
 }
@@ -295,8 +316,10 @@ impl SettingArg for Arg {
         self.add(sources)
     }
 
-    fn trusted(self) -> Self {
-        self.add(Trusted)
+    fn is(self, mark: Mark) -> Self {
+        let mut marks = self.get::<Marks>().cloned().unwrap_or_default();
+        marks.0.push(mark);
+        self.add(marks)
     }
 
     fn words(self, words: &'static [&'static str]) -> Self {

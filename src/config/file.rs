@@ -75,7 +75,7 @@ fn column(line: &str, key: &str) -> Option<usize> {
     rest.starts_with(':').then(|| line.len() - quoted.len() + 1)
 }
 
-/// Returns the texts and their words in a list of mappings that [`windows`] wrote, each with its place after
+/// Returns the texts and their words in a list of mappings that [`mappings`] wrote, each with its place after
 /// the key on the line `first`: the parser has no positions of valid values.
 fn parts(name: &str, text: &str, first: usize, values: &[String]) -> Vec<(String, String)> {
     let place = |at: usize| {
@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for EntriesVisitor {
             let values = match setting {
                 // It is reported without its value, which may be a secret.
                 None => map.next_value::<IgnoredAny>().map(|_| Vec::new())?,
-                Some(setting) if setting.name == "windows" => windows(map.next_value()?),
+                Some(setting) if setting.is_nested() => mappings(map.next_value()?),
                 Some(setting) if setting.is_list() => map.next_value::<OneOrMany>()?.0,
                 // An empty value is unset.
                 Some(_) => {
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for EntriesVisitor {
 }
 
 /// Returns a list of mappings as one value, which its own parser reads.
-fn windows(list: Option<Vec<serde_yaml::Mapping>>) -> Vec<String> {
+fn mappings(list: Option<Vec<serde_yaml::Mapping>>) -> Vec<String> {
     let list = list.filter(|list| !list.is_empty());
     list.iter().map(|list| serde_json::to_string(list).unwrap_or_default()).collect()
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy as _;
 
 use super::ConfigError;
-use super::definition::{SettingInfo, settings, variable};
+use super::definition::{Mark, SettingInfo, settings, variable};
 use super::file::{self, FileLine};
 use super::folders::untrusted_tree;
 use super::settings::Settings;
@@ -282,7 +282,7 @@ impl Merged {
 
 /// Returns whether a line sets where secrets and data go, or which hosts to trust.
 fn decides_trust(line: &FileLine) -> bool {
-    let is_it = |setting: &SettingInfo| setting.key == Some(line.key.as_str()) && setting.decides_trust();
+    let is_it = |setting: &SettingInfo| setting.key == Some(line.key.as_str()) && setting.is(Mark::Trusted);
     !line.values.is_empty() && settings().iter().any(is_it)
 }
 

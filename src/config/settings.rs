@@ -17,6 +17,7 @@ use super::command::Group::{
     Admin, Checks, Common, Comparison, Confirmation, Daemon, Documents, Forge, Import, Job, Kind, Live,
     Network, Output, Planning, Publishing, Remote, Repository, Requests, Revision, Sandbox, Selection, State,
 };
+use super::definition::Mark::{AboutLive, Invocation, Keys, NotOfImport, Trusted};
 use super::definition::SettingArg as _;
 use super::definition::Sources::{File, Flag, FlagAndVariable, Variable};
 use super::values::{
@@ -51,8 +52,8 @@ type ListenAddress = Option<SocketAddr>;
 ///
 /// The first line of a field's comment is the short help; a default that is not a value ends it in brackets.
 /// The name of the field is the key in the file, and `GITOGGLE_` before it is the variable. `of` names the
-/// heading in the help and the group, whose commands take the flag; a setting that is `trusted` decides where
-/// secrets and data go, or which hosts to trust.
+/// heading in the help and the group, whose commands take the flag. `is` names what follows from its meaning
+/// (`Mark`).
 #[derive(Args, Clone, Debug)]
 pub struct Settings {
     /// Read settings from this flat YAML file
@@ -69,7 +70,7 @@ pub struct Settings {
     #[arg(
         long,
         of(SOURCE, Repository),
-        trusted(),
+        is(Trusted),
         hide_short_help(false),
         value_name = "URL|PATH",
         default_value = "."
@@ -85,13 +86,13 @@ pub struct Settings {
     ///
     /// A branch, a tag, a commit or an expression such as `HEAD~2`. Needs no state.
     #[arg(
-        long = "from", of(SOURCE, Comparison), only(Flag), hide_short_help(false), value_name = "REV",
-        value_parser = revision
+        long = "from", of(SOURCE, Comparison), only(Flag), is(Invocation), hide_short_help(false),
+        value_name = "REV", value_parser = revision
     )]
     pub from_revision: Option<String>,
     /// Plan this revision with --from [`HEAD`]
     #[arg(
-        long, of(SOURCE, Comparison), only(Flag), hide_short_help(false), value_name = "REV",
+        long, of(SOURCE, Comparison), only(Flag), is(Invocation), hide_short_help(false), value_name = "REV",
         value_parser = revision
     )]
     pub to: Option<String>,
@@ -99,15 +100,18 @@ pub struct Settings {
     ///
     /// Compares the tip of the target branch with the result of the merge. Needs Git 2.38 or later, and no
     /// state. In a merge queue of GitHub, plans what the queue merges at once, and writes no comment.
-    #[arg(long, of(SOURCE, Comparison), only(Flag), hide_short_help(false))]
+    #[arg(long, of(SOURCE, Comparison), only(Flag), is(Invocation), hide_short_help(false))]
     pub pull_request: bool,
     /// Compare with this target branch with --pull-request [that of the CI job]
-    #[arg(long, of(SOURCE, Comparison), only(Flag), value_name = "BRANCH", value_parser = revision)]
+    #[arg(
+        long, of(SOURCE, Comparison), only(Flag), is(Invocation), value_name = "BRANCH",
+        value_parser = revision
+    )]
     pub target: Option<String>,
     /// Report the findings of unchanged files as well
     ///
     /// Needs --from or --pull-request.
-    #[arg(long, of(SOURCE, Comparison), only(Flag))]
+    #[arg(long, of(SOURCE, Comparison), only(Flag), is(Invocation))]
     pub all_findings: bool,
     /// Read documents below this folder of the repository [the top]
     #[arg(long, of(SOURCE, Documents), value_name = "DIR", default_value = "", value_parser = root)]
@@ -127,7 +131,7 @@ pub struct Settings {
     /// Matches the whole `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or
     /// separate globs by spaces.
     #[arg(
-        long, of(SOURCE, Selection), hide_short_help(false), value_name = "GLOB",
+        long, of(SOURCE, Selection), is(NotOfImport), hide_short_help(false), value_name = "GLOB",
         action = ArgAction::Append, default_value = "", value_parser = scope
     )]
     pub only: Scope,
@@ -135,16 +139,23 @@ pub struct Settings {
     ///
     /// DIR contains files `project/environment/toggle.json`, `-` is the standard input with one `{"toggle":
     /// …, "disabled": …, "content": …}` per line.
-    #[arg(long, of(SOURCE, Import), only(Flag), hide_short_help(false), value_name = "DIR|-")]
+    #[arg(
+        long,
+        of(SOURCE, Import),
+        only(Flag),
+        is(Invocation),
+        hide_short_help(false),
+        value_name = "DIR|-"
+    )]
     pub from: Option<PathBuf>,
     /// Replace documents that have another meaning
     ///
     /// Their comments are lost. Commit or stash your own changes before.
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
-    #[arg(long, of(SOURCE, Import), only(Flag), hide_short_help(false))]
+    #[arg(long, of(SOURCE, Import), only(Flag), is(Invocation), hide_short_help(false))]
     pub overwrite: bool,
     /// Succeed even if no document was checked
-    #[arg(long, of(SOURCE, Checks))]
+    #[arg(long, of(SOURCE, Checks), is(Invocation))]
     pub allow_empty: bool,
     /// Name the merge commit instead of the commit of the branch
     #[arg(long, of(SOURCE, Planning))]
@@ -155,7 +166,10 @@ pub struct Settings {
     #[arg(long, of(SOURCE, Planning), words(HistoryRule::WORDS))]
     pub history: Option<HistoryRule>,
     /// Sign in to the source's host as this user
-    #[arg(long, of(SOURCE, State), trusted(), value_name = "NAME", value_parser = any_text)]
+    #[arg(
+        long, of(SOURCE, State), is(Trusted), is(NotOfImport), value_name = "NAME",
+        value_parser = any_text
+    )]
     pub git_username: Option<String>,
     /// The password or token for the source's host
     #[arg(of(SOURCE, State), only(Variable), value_parser = secret)]
@@ -164,7 +178,7 @@ pub struct Settings {
     ///
     /// Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every
     /// attempt.
-    #[arg(long, of(SOURCE, State), trusted(), value_name = "FILE")]
+    #[arg(long, of(SOURCE, State), is(Trusted), is(NotOfImport), value_name = "FILE")]
     pub git_password_file: Option<PathBuf>,
     /// End a fetch or push that takes longer than this
     ///
@@ -178,7 +192,7 @@ pub struct Settings {
     /// Publish to the service at this https URL
     ///
     /// It may have a path, but no user, query or fragment.
-    #[arg(long, of(SERVICE, State), trusted(), hide_short_help(false), value_name = "URL")]
+    #[arg(long, of(SERVICE, State), is(Trusted), hide_short_help(false), value_name = "URL")]
     pub base_url: Option<BaseUrl>,
     /// The service's token
     #[arg(of(SERVICE, Requests), only(Variable), value_parser = secret)]
@@ -187,10 +201,10 @@ pub struct Settings {
     ///
     /// Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after the service rejects the
     /// token.
-    #[arg(long, of(SERVICE, Requests), trusted(), hide_short_help(false), value_name = "FILE")]
+    #[arg(long, of(SERVICE, Requests), is(Trusted), hide_short_help(false), value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Trust these certificate authorities as well as the system's
-    #[arg(long, of(SERVICE, Network), trusted(), hide_short_help(false), value_name = "PEM")]
+    #[arg(long, of(SERVICE, Network), is(Trusted), hide_short_help(false), value_name = "PEM")]
     pub ca_file: Option<PathBuf>,
     /// Rely on the behavior of this service beyond the documented endpoint
     #[arg(
@@ -240,18 +254,18 @@ pub struct Settings {
     ///
     /// By default `gitoggle/<source>-<hash>` in the platform's state folder, with the hash of the source's
     /// absolute path or URL, links not resolved.
-    #[arg(long, of(STATE, State), trusted(), value_name = "DIR")]
+    #[arg(long, of(STATE, State), is(Trusted), is(NotOfImport), value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Share state with other runs through this Git remote [none: state stays local]
     ///
     /// `origin` means the source's own remote; for a URL source, that URL.
-    #[arg(long, of(STATE, State), trusted(), hide_short_help(false), value_name = "URL|origin")]
+    #[arg(long, of(STATE, State), is(Trusted), hide_short_help(false), value_name = "URL|origin")]
     pub state_remote: Option<StateRemote>,
     /// Keep shared state under this name [host of the base URL plus a short hash of it]
-    #[arg(long, of(STATE, State), trusted(), value_name = "NAME", value_parser = state_name)]
+    #[arg(long, of(STATE, State), is(Trusted), value_name = "NAME", value_parser = state_name)]
     pub state_name: Option<String>,
     /// Sign in to the state remote's host as this user
-    #[arg(long, of(STATE, State), trusted(), value_name = "NAME", value_parser = any_text)]
+    #[arg(long, of(STATE, State), is(Trusted), value_name = "NAME", value_parser = any_text)]
     pub state_git_username: Option<String>,
     /// The password or token for the state remote's host
     #[arg(of(STATE, State), only(Variable), value_parser = secret)]
@@ -260,7 +274,7 @@ pub struct Settings {
     ///
     /// Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed if the remote is on another host than the
     /// source.
-    #[arg(long, of(STATE, State), trusted(), value_name = "FILE")]
+    #[arg(long, of(STATE, State), is(Trusted), value_name = "FILE")]
     pub state_git_password_file: Option<PathBuf>,
 
     /// Choose how to start an environment with nothing applied yet [none: they are held]
@@ -290,7 +304,7 @@ pub struct Settings {
     ///
     /// A list of `{ deny: SCOPE, at: SCHEDULE, zone: NAME }`, or with `allow`. A schedule is `Fri 16:00 - Mon
     /// 08:00`, `Mon-Thu 09:00-16:00` or `2026-12-20 - 2027-01-02`. A switch-off is always published.
-    #[arg(long, of(SAFETY, Planning), only(File), trusted(), value_name = "ENTRY",
+    #[arg(long, of(SAFETY, Planning), only(File), is(Trusted), value_name = "ENTRY",
         action = ArgAction::Append, default_value = "", value_parser = windows)]
     pub windows: Windows,
     /// Publish outside the change windows in this pass
@@ -301,19 +315,19 @@ pub struct Settings {
     ///
     /// In the format of `ssh-keygen`, outside of the source. `git verify-commit` verifies the revision to
     /// apply.
-    #[arg(long, of(SAFETY, Planning), trusted(), value_name = "FILE")]
+    #[arg(long, of(SAFETY, Planning), is(Trusted), is(Keys), value_name = "FILE")]
     pub allowed_signers: Option<PathBuf>,
     /// Publish only revisions that one of these OpenPGP keys signed
     ///
     /// A file that `gpg --export` wrote, outside of the source. With --allowed-signers, a key of either file
     /// suffices.
-    #[arg(long, of(SAFETY, Planning), trusted(), value_name = "FILE")]
+    #[arg(long, of(SAFETY, Planning), is(Trusted), is(Keys), value_name = "FILE")]
     pub gpg_keyring: Option<PathBuf>,
     /// Exit with 0 instead of 4 if something is held
     ///
     /// For scheduled jobs, which would otherwise fail until the hold is released. The output still lists what
     /// is held.
-    #[arg(long, of(SAFETY, Job))]
+    #[arg(long, of(SAFETY, Job), is(Invocation))]
     pub exit_zero_when_held: bool,
     /// Choose what happens to a toggle whose file was removed
     ///
@@ -327,31 +341,31 @@ pub struct Settings {
     ///
     /// `hold` holds changes to its document, `overwrite` publishes the document again, `ignore` does not read
     /// the toggle. Needs `--service-kind featureprobe`.
-    #[arg(long, of(SAFETY, Planning), words(OnDrift::WORDS), default_value = "hold")]
+    #[arg(long, of(SAFETY, Planning), is(AboutLive), words(OnDrift::WORDS), default_value = "hold")]
     pub on_drift: OnDrift,
     /// Publish over what was changed on the service before it is read
     ///
     /// Reads the service first, as `plan --live` does, and lists what it publishes over; later changes are
     /// held. Combine it with `--only TOGGLE`. Needs `--service-kind featureprobe`.
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
-    #[arg(long, of(SAFETY, Confirmation), only(Flag))]
+    #[arg(long, of(SAFETY, Confirmation), only(Flag), is(AboutLive))]
     pub overwrite_drift: bool,
     /// Choose what happens where the service requires approvals
     ///
     /// `hold` holds the changes, `bypass` publishes them without an approval. Needs `--service-kind
     /// featureprobe`.
-    #[arg(long, of(SAFETY, Planning), words(OnApproval::WORDS), default_value = "hold")]
+    #[arg(long, of(SAFETY, Planning), is(AboutLive), words(OnApproval::WORDS), default_value = "hold")]
     pub on_approval: OnApproval,
     /// Choose what happens if the service does not have the toggle
     ///
     /// `hold` holds it, `create` creates the toggle before its first publish. Needs `--service-kind
     /// featureprobe`.
-    #[arg(long, of(SAFETY, Planning), words(OnMissing::WORDS), default_value = "hold")]
+    #[arg(long, of(SAFETY, Planning), is(AboutLive), words(OnMissing::WORDS), default_value = "hold")]
     pub on_missing: OnMissing,
     /// Also read what the service has now
     ///
     /// Needs a token and `--service-kind featureprobe`.
-    #[arg(long, of(SAFETY, Live), only(Flag), hide_short_help(false))]
+    #[arg(long, of(SAFETY, Live), only(Flag), is(Invocation), hide_short_help(false))]
     pub live: bool,
 
     /// Poll the source this often
@@ -365,14 +379,17 @@ pub struct Settings {
     /// Compare the service with what was applied this often
     ///
     /// `0` turns it off. Needs `--service-kind featureprobe`.
-    #[arg(long, of(DAEMON, Daemon), value_name = "TIME", default_value = "10m", value_parser = interval)]
+    #[arg(
+        long, of(DAEMON, Daemon), is(AboutLive), value_name = "TIME", default_value = "10m",
+        value_parser = interval
+    )]
     pub drift_interval: Duration,
     /// Become unready this long after the last successful pass [10 × the poll interval]
     #[arg(long, of(DAEMON, Daemon), value_name = "TIME", value_parser = positive_duration)]
     pub stale_after: Option<Duration>,
     /// Serve health, metrics, status and webhooks here
     #[arg(
-        long, of(DAEMON, Daemon), trusted(), hide_short_help(false), value_name = "ADDR|none",
+        long, of(DAEMON, Daemon), is(Trusted), hide_short_help(false), value_name = "ADDR|none",
         default_value = DEFAULT_LISTEN, value_parser = listen
     )]
     pub listen: ListenAddress,
@@ -383,7 +400,7 @@ pub struct Settings {
     ///
     /// Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`,
     /// `/suspend` and `/resume`.
-    #[arg(long, of(DAEMON, Admin), trusted(), hide_short_help(false), value_name = "FILE")]
+    #[arg(long, of(DAEMON, Admin), is(Trusted), hide_short_help(false), value_name = "FILE")]
     pub admin_token_file: Option<PathBuf>,
     /// The token for the status page and the read endpoints
     #[arg(of(DAEMON, Daemon), only(Variable), value_parser = secret)]
@@ -392,7 +409,7 @@ pub struct Settings {
     ///
     /// Or give it in GITOGGLE_PAGE_TOKEN. Browsers send it as the password, with any user name; programs as
     /// `Authorization: Bearer`. Without one, the page is open.
-    #[arg(long, of(DAEMON, Daemon), trusted(), value_name = "FILE")]
+    #[arg(long, of(DAEMON, Daemon), is(Trusted), value_name = "FILE")]
     pub page_token_file: Option<PathBuf>,
     /// Send the command to the daemon at this http or https URL
     ///
@@ -400,7 +417,7 @@ pub struct Settings {
     #[arg(
         long,
         of(DAEMON, Remote),
-        trusted(),
+        is(Trusted),
         hide_short_help(false),
         value_name = "URL",
         default_value = DEFAULT_URL
@@ -412,13 +429,13 @@ pub struct Settings {
     /// Read the secret of webhooks from this file
     ///
     /// Or give it in GITOGGLE_WEBHOOK_SECRET. Without one, webhooks are off.
-    #[arg(long, of(DAEMON, Daemon), trusted(), hide_short_help(false), value_name = "FILE")]
+    #[arg(long, of(DAEMON, Daemon), is(Trusted), hide_short_help(false), value_name = "FILE")]
     pub webhook_secret_file: Option<PathBuf>,
 
     /// Send notifications to this https URL
     ///
     /// A URL that is itself a secret belongs to --notify-slack-url-file or a variable.
-    #[arg(long, of(NOTIFICATIONS, Daemon), trusted(), value_name = "URL", value_parser = notify_url)]
+    #[arg(long, of(NOTIFICATIONS, Daemon), is(Trusted), value_name = "URL", value_parser = notify_url)]
     pub notify_url: Option<String>,
     /// The secret that signs notifications
     #[arg(of(NOTIFICATIONS, Daemon), only(Variable), value_parser = secret)]
@@ -426,7 +443,7 @@ pub struct Settings {
     /// Sign notifications with the secret in this file
     ///
     /// Or give it in GITOGGLE_NOTIFY_SECRET.
-    #[arg(long, of(NOTIFICATIONS, Daemon), trusted(), value_name = "FILE")]
+    #[arg(long, of(NOTIFICATIONS, Daemon), is(Trusted), value_name = "FILE")]
     pub notify_secret_file: Option<PathBuf>,
     /// The Slack webhook to send notifications to
     #[arg(of(NOTIFICATIONS, Daemon), only(Variable), value_parser = secret)]
@@ -434,19 +451,19 @@ pub struct Settings {
     /// Send notifications to the Slack webhook whose URL is in this file
     ///
     /// Or give it in GITOGGLE_NOTIFY_SLACK_URL. Anyone with that URL can post to it.
-    #[arg(long, of(NOTIFICATIONS, Daemon), trusted(), value_name = "FILE")]
+    #[arg(long, of(NOTIFICATIONS, Daemon), is(Trusted), value_name = "FILE")]
     pub notify_slack_url_file: Option<PathBuf>,
 
     /// Keep a comment with the plan on the pull request
     ///
     /// The repository, the number, the address and the token come from the variables of the CI job. If the
     /// token may not write, prints a warning.
-    #[arg(long, of(FORGE, Comparison), words(ForgeKind::WORDS), trusted())]
+    #[arg(long, of(FORGE, Comparison), is(Invocation), words(ForgeKind::WORDS), is(Trusted))]
     pub comment_on: Option<ForgeKind>,
     /// Set a status of the applied commit
     ///
     /// Success, failure, or pending if something is held. A status that cannot be set is a warning.
-    #[arg(long, of(FORGE, Job), words(ForgeKind::WORDS), trusted())]
+    #[arg(long, of(FORGE, Job), is(Invocation), words(ForgeKind::WORDS), is(Trusted))]
     pub commit_status: Option<ForgeKind>,
     /// Publish only changes that were reviewed
     ///
@@ -459,13 +476,13 @@ pub struct Settings {
     ///
     /// Such as `https://api.github.com`, `https://gitlab.example.com/api/v4` or
     /// `https://gitea.example.com/api/v1`.
-    #[arg(long, of(FORGE, Forge), trusted(), value_name = "URL")]
+    #[arg(long, of(FORGE, Forge), is(Trusted), value_name = "URL")]
     pub forge_url: Option<ApiUrl>,
     /// The repository on the forge [that of the CI job]
-    #[arg(long, of(FORGE, Forge), trusted(), value_name = "OWNER/NAME", value_parser = any_text)]
+    #[arg(long, of(FORGE, Forge), is(Trusted), value_name = "OWNER/NAME", value_parser = any_text)]
     pub forge_repo: Option<String>,
     /// The number of the pull request [that of the CI job]
-    #[arg(long, of(FORGE, Comparison), only(Flag), value_name = "N", value_parser = count)]
+    #[arg(long, of(FORGE, Comparison), only(Flag), is(Invocation), value_name = "N", value_parser = count)]
     pub forge_number: Option<u64>,
     /// The token for the forge
     #[arg(of(FORGE, Forge), only(Variable), value_parser = secret)]
@@ -474,7 +491,7 @@ pub struct Settings {
     ///
     /// Or give it in GITOGGLE_FORGE_TOKEN. By default, the token of the CI job: GITHUB_TOKEN, GITLAB_TOKEN,
     /// CI_JOB_TOKEN or GITEA_TOKEN. It is sent only to the host of the API.
-    #[arg(long, of(FORGE, Forge), trusted(), value_name = "FILE")]
+    #[arg(long, of(FORGE, Forge), is(Trusted), value_name = "FILE")]
     pub forge_token_file: Option<PathBuf>,
 
     /// The token that the sandbox accepts
@@ -486,6 +503,7 @@ pub struct Settings {
         long,
         short = 'o',
         of(OUTPUT, Output),
+        is(Invocation),
         words(OutputFormat::WORDS),
         hide_short_help(false),
         default_value = "human"
@@ -494,13 +512,13 @@ pub struct Settings {
     /// Choose when to use color
     ///
     /// `auto` uses color on a terminal unless NO_COLOR is set.
-    #[arg(long, of(OUTPUT, Common), words(ColorChoice::WORDS), default_value = "auto")]
+    #[arg(long, of(OUTPUT, Common), is(Invocation), words(ColorChoice::WORDS), default_value = "auto")]
     pub color: ColorChoice,
     /// Write log lines in this form [`pretty` on a terminal, else `json` for `run`]
-    #[arg(long, of(OUTPUT, Common), words(LogFormat::WORDS))]
+    #[arg(long, of(OUTPUT, Common), is(Invocation), words(LogFormat::WORDS))]
     pub log_format: Option<LogFormat>,
     /// Log at this level and above [`info` for `run`, else `warn`]
-    #[arg(long, of(OUTPUT, Common), words(LogLevel::WORDS))]
+    #[arg(long, of(OUTPUT, Common), is(Invocation), words(LogLevel::WORDS))]
     pub log_level: Option<LogLevel>,
 }
 
@@ -529,21 +547,34 @@ impl Settings {
     pub fn compares_revisions(&self) -> bool {
         self.from_revision.is_some() || self.pull_request
     }
+}
 
-    /// Reads a secret from its file if its variable is not set.
-    pub(super) fn set_secrets_from_files(&mut self) {
-        for (secret, file) in [
-            (&mut self.git_password, &mut self.git_password_file),
-            (&mut self.token, &mut self.token_file),
-            (&mut self.state_git_password, &mut self.state_git_password_file),
-            (&mut self.admin_token, &mut self.admin_token_file),
-            (&mut self.page_token, &mut self.page_token_file),
-            (&mut self.webhook_secret, &mut self.webhook_secret_file),
-            (&mut self.notify_secret, &mut self.notify_secret_file),
-            (&mut self.notify_slack_url, &mut self.notify_slack_url_file),
-            (&mut self.forge_token, &mut self.forge_token_file),
-        ] {
-            *secret = secret.take().or_else(|| file.take().map(SecretSource::File));
+/// Declares the secrets that have a file: the field of the secret, and that of its file.
+macro_rules! secrets {
+    ($($secret:ident: $file:ident;)+) => {
+        impl Settings {
+            /// Reads a secret from its file if its variable is not set.
+            pub(super) fn set_secrets_from_files(&mut self) {
+                $(self.$secret = self.$secret.take().or_else(|| self.$file.take().map(SecretSource::File));)+
+            }
+
+            /// Returns the secrets that are set, each with its name.
+            pub fn secrets(&self) -> impl Iterator<Item = (&'static str, &SecretSource)> {
+                let secrets = [$((stringify!($secret), self.$secret.as_ref())),+];
+                secrets.into_iter().filter_map(|(name, secret)| Some((name, secret?)))
+            }
         }
-    }
+    };
+}
+
+secrets! {
+    git_password: git_password_file;
+    token: token_file;
+    state_git_password: state_git_password_file;
+    admin_token: admin_token_file;
+    page_token: page_token_file;
+    webhook_secret: webhook_secret_file;
+    notify_secret: notify_secret_file;
+    notify_slack_url: notify_slack_url_file;
+    forge_token: forge_token_file;
 }

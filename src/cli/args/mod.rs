@@ -48,9 +48,9 @@ pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Invocation, cl
         command,
         args: CommandArgs::from_arg_matches(&matches)?,
         flags: flags(command, flags_of),
-        verbosity: match command {
-            Command::Completions | Command::Man => Verbosity::default(),
-            _ => Verbosity::from_arg_matches(flags_of)?,
+        verbosity: match command.takes_settings() {
+            true => Verbosity::from_arg_matches(flags_of)?,
+            false => Verbosity::default(),
         },
     })
 }

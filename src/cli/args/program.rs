@@ -73,10 +73,10 @@ fn completed(clap: Clap) -> Clap {
         .args(flags)
         .after_help("More options, examples and explanations: --help")
         .after_long_help(after_help(command));
-    match command {
-        // They log nothing.
-        Command::Completions | Command::Man => clap,
-        _ => Verbosity::augment_args(clap),
+    match command.takes_settings() {
+        true => Verbosity::augment_args(clap),
+        // It logs nothing.
+        false => clap,
     }
 }
 

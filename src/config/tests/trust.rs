@@ -63,6 +63,36 @@ fn a_file_in_the_work_tree_changes_only_the_plan() {
     assert!(elsewhere().file(file).load_at("elsewhere/c.yaml").is_ok());
 }
 
+/// A value that is a number, a time or a choice sends nothing to another place. Any other does, or says why not.
+#[test]
+fn every_setting_of_an_address_or_a_file_is_trusted() {
+    let harmless = ["GLOB", "N", "RATIO", "REF", "SDK", "TEMPLATE", "TIME"];
+    let others = [("root", "a folder within the source")];
+    let is_open = |setting: &&SettingInfo| {
+        let name = setting.value_name().unwrap_or_default();
+        setting.key.is_some()
+            && !setting.is_switch()
+            && setting.words().is_empty()
+            && !harmless.contains(&name)
+            && !setting.is(Mark::Trusted)
+    };
+    let open: Vec<&str> = settings().iter().filter(is_open).map(|setting| setting.name).collect();
+    assert_eq!(open, others.map(|(name, _)| name), "mark it `is(Trusted)`, or give the reason here");
+}
+
+#[test]
+fn every_secret_with_a_file_is_read_from_it() {
+    for secret in settings().iter().filter(|setting| setting.is_secret()) {
+        let file = format!("{}_file", secret.name);
+        if settings().iter().any(|setting| setting.name == file) {
+            let loaded = Case::new(Command::Plan).flag(&file, "/t").settings();
+            let mut found = loaded.secrets().filter(|(name, _)| *name == secret.name);
+            let expected = SecretSource::File(PathBuf::from("/t"));
+            assert_eq!(found.next(), Some((secret.name, &expected)), "add it to `secrets!`");
+        }
+    }
+}
+
 #[test]
 fn a_state_folder_is_not_in_a_work_tree() {
     let case = |dir: &str| Case::new(Command::Plan).flag("state_dir", dir).load();

@@ -13,6 +13,7 @@ mod ssh;
 mod triggers;
 mod webhooks;
 
+use gitoggle::config::Command;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Daemon, Request, World, body, doc, eventually};
@@ -151,7 +152,14 @@ fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
 fn without_secrets_there_are_neither_webhooks_nor_commands() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.unset("admin-token-file"));
-    assert_eq!(daemon.order("/suspend", "{}"), 403);
+    let manual = include_str!("../../../deploy/daemon.md");
+    let help = world.bare("run --help").exit(0).both();
+    for command in Command::ALL.into_iter().filter(|command| command.is_sent_to_daemon()) {
+        let path = format!("/{}", command.as_str());
+        assert_eq!(daemon.order(&path, "{}"), 403, "{path}: in src/admin/server.rs");
+        assert!(manual.contains(&format!("`POST {path}`")), "{path}: in deploy/daemon.md");
+        assert!(help.contains(&format!("{path}`")), "{path}: `admin_token_file` in src/config/settings.rs");
+    }
     for host in ["github", "gitlab", "gitea", "generic"] {
         assert_eq!(daemon.endpoint.post(&format!("/webhook/{host}"), &[], b"{}").status, 404);
     }
