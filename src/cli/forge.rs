@@ -33,14 +33,14 @@ pub(super) fn range(settings: &Settings) -> Result<Option<Range>, Failure> {
         match of_job() {
             Some(PullRequest {
                 is_queue: true,
-                forge,
+                system,
                 target,
                 source: Some(queue),
                 base: Some(base),
                 head: Some(head),
                 ..
             }) if settings.target.is_none() => {
-                let history = fetch_hints(&target, Some(forge)).history;
+                let history = fetch_hints(&target, Some(system)).history;
                 Ok(Some(Range::Queue(QueueRange { target, base, queue, head, history })))
             }
             job => pull_request(settings.target.as_deref(), job).map(Some),
@@ -100,15 +100,15 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
         ));
     };
     let is_of_job = flag.is_none_or(|flag| Some(flag) == own);
-    let fetch = fetch_hints(&target, job.as_ref().map(|job| job.forge));
+    let fetch = fetch_hints(&target, job.as_ref().map(|job| job.system));
     let (head, source, base) = job.map_or((None, None, None), |job| (job.head, job.source, job.base));
     Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, base, merged_as: None, fetch }))
 }
 
-fn fetch_hints(target: &str, forge: Option<CiSystem>) -> FetchHints {
-    let history = match forge {
-        Some(forge) => {
-            format!("fetch the whole history: {}, or run `git fetch --unshallow`", forge.fetch_history())
+fn fetch_hints(target: &str, system: Option<CiSystem>) -> FetchHints {
+    let history = match system {
+        Some(system) => {
+            format!("fetch the whole history: {}, or run `git fetch --unshallow`", system.fetch_history())
         }
         None => "fetch the whole history: `git fetch --unshallow`".to_owned(),
     };
@@ -118,8 +118,8 @@ fn fetch_hints(target: &str, forge: Option<CiSystem>) -> FetchHints {
     let fetch = format!("`git fetch origin {}`", escaped(&refs));
     FetchHints {
         history,
-        target: match forge {
-            Some(forge) => format!("{}, or run {fetch}", forge.fetch_history()),
+        target: match system {
+            Some(system) => format!("{}, or run {fetch}", system.fetch_history()),
             None => format!("check the name, or run {fetch}"),
         },
     }

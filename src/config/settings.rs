@@ -28,7 +28,7 @@ use super::values::{
 use crate::document::Layout;
 use crate::forge::ApiUrl;
 use crate::git::RepoUrl;
-use crate::model::{DEFAULT_LISTEN, DEFAULT_URL, Forge as ForgeKind, Scope, Sdks, ServiceKind};
+use crate::model::{self, DEFAULT_LISTEN, DEFAULT_URL, Scope, Sdks, ServiceKind};
 use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Windows};
 use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
@@ -458,13 +458,13 @@ pub struct Settings {
     ///
     /// The repository, the number, the address and the token come from the variables of the CI job. If the
     /// token may not write, prints a warning.
-    #[arg(long, of(FORGE, Comparison), is(Invocation), words(ForgeKind::WORDS), is(Trusted))]
-    pub comment_on: Option<ForgeKind>,
+    #[arg(long, of(FORGE, Comparison), is(Invocation), words(model::Forge::WORDS), is(Trusted))]
+    pub comment_on: Option<model::Forge>,
     /// Set a status of the applied commit
     ///
     /// Success, failure, or pending if something is held. A status that cannot be set is a warning.
-    #[arg(long, of(FORGE, Job), is(Invocation), words(ForgeKind::WORDS), is(Trusted))]
-    pub commit_status: Option<ForgeKind>,
+    #[arg(long, of(FORGE, Job), is(Invocation), words(model::Forge::WORDS), is(Trusted))]
+    pub commit_status: Option<model::Forge>,
     /// Publish only changes that were reviewed
     ///
     /// With the name of a forge, a change counts as reviewed if gitoggle's comment on a merged pull request

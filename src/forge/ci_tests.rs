@@ -20,15 +20,15 @@ fn found(variables: &[(&str, &str)]) -> Option<PullRequest> {
     })
 }
 
-fn expected(forge: CiSystem, head: Option<&str>) -> PullRequest {
+fn expected(system: CiSystem, head: Option<&str>) -> PullRequest {
     PullRequest {
-        forge,
+        system,
         target: "main".to_owned(),
         source: Some("feature/x".to_owned()),
         head: head.map(str::to_owned),
         number: Some("7".to_owned()),
         repository: Some("shop/toggles".to_owned()),
-        base: matches!(forge, CiSystem::GitHub | CiSystem::GitLab | CiSystem::Gitea).then(|| BASE.to_owned()),
+        base: matches!(system, CiSystem::GitHub | CiSystem::GitLab | CiSystem::Gitea).then(|| BASE.to_owned()),
         is_queue: false,
     }
 }

@@ -241,7 +241,7 @@ pub(crate) enum CommentPlan {
 impl CommentPlan {
     /// Returns what a comment on `api` has room for.
     pub(crate) fn of(changes: ReviewedChanges, api: Forge) -> Self {
-        let room = api.longest_comment() - LEAST_TEXT;
+        let room = api.site().longest_comment - LEAST_TEXT;
         if changes.to_bytes().len().div_ceil(3) * 4 <= room {
             Self::Reviewed(changes)
         } else {
@@ -331,7 +331,7 @@ impl CommentKey {
     pub(crate) fn room(&self, api: Forge, plan: &CommentPlan) -> usize {
         let empty = self.comment(api, Some(&"0".repeat(40)), plan, "");
         // The length has up to seven digits.
-        api.longest_comment() - empty.len() - 7
+        api.site().longest_comment - empty.len() - 7
     }
 
     /// Returns whether `body` is a comment of this job, or of one with invalid settings.

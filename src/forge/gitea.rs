@@ -14,8 +14,6 @@ use crate::transport::Secret;
 /// Gitea and Forgejo, whose jobs have GitHub's variables.
 pub(super) const GITEA: ForgeRow = ForgeRow {
     routes: |repository| Box::new(Gitea::new(repository)),
-    // It has no limit, but a column of its database may have this one.
-    longest_comment: 65_535,
     permissions: "the token needs the scopes `read:user`, `write:issue` (comments) and `write:repository` (statuses); the \
                   token of a job for a fork may only read",
     // Old runners do not set their own variable.

@@ -14,7 +14,6 @@ use crate::transport::Secret;
 
 pub(super) const GITHUB: ForgeRow = ForgeRow {
     routes: |repository| Box::new(GitHub::new(repository)),
-    longest_comment: 65_536,
     stored: |text| text.into(),
     permissions: "a comment needs `permissions: pull-requests: write`, a status `statuses: write`, and the list of merged \
                   pull requests `pull-requests: read` and `contents: read`; the token of a job for a fork may only read",
@@ -25,6 +24,7 @@ pub(super) const GITHUB: ForgeRow = ForgeRow {
         commit: "GITHUB_SHA",
         branch: "GITHUB_REF",
         number: "GITHUB_REF",
+        pipeline: None,
         tokens: &[("GITHUB_TOKEN", TokenKind::Personal)],
     },
     has_parts: |parts| parts.len() == 2,

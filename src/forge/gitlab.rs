@@ -14,7 +14,6 @@ use crate::transport::Secret;
 
 pub(super) const GITLAB: ForgeRow = ForgeRow {
     routes: |project| Box::new(GitLab::new(project)),
-    longest_comment: 1_000_000,
     stored: |text| without_actions(text).into(),
     permissions: "GITLAB_TOKEN needs the scope `api` and the role Developer; a job token (CI_JOB_TOKEN) may neither \
                   comment nor set a status in most versions of GitLab, and jobs for a fork do not get the variables of \
@@ -26,6 +25,7 @@ pub(super) const GITLAB: ForgeRow = ForgeRow {
         commit: "CI_COMMIT_SHA",
         branch: "CI_COMMIT_BRANCH",
         number: "CI_MERGE_REQUEST_IID",
+        pipeline: Some("CI_PIPELINE_ID"),
         tokens: &[("GITLAB_TOKEN", TokenKind::Personal), ("CI_JOB_TOKEN", TokenKind::Job)],
     },
     // A number, or a path with any number of groups.

@@ -10,7 +10,7 @@ use super::routes::{ApiUrl, TokenKind};
 use crate::model::Forge;
 use crate::transport::{HttpsError, Secret, SecretSource};
 
-/// A service that hosts repositories or runs CI jobs.
+/// A service that runs CI jobs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CiSystem {
     Azure,
@@ -27,7 +27,7 @@ pub(crate) enum CiSystem {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct PullRequest {
     /// The CI system.
-    pub forge: CiSystem,
+    pub system: CiSystem,
     /// The name of the target branch, without `refs/heads/`.
     pub target: String,
     /// The name of the branch with the changes, if the CI system names it.
@@ -91,7 +91,7 @@ impl Job<'_> {
         // `refs/pull/NUMBER/merge`; Gitea has `refs/pull/NUMBER/head`.
         let named = reference.strip_prefix("refs/pull/").and_then(|rest| rest.split('/').next());
         Some(PullRequest {
-            forge: if is_gitea { CiSystem::Gitea } else { CiSystem::GitHub },
+            system: if is_gitea { CiSystem::Gitea } else { CiSystem::GitHub },
             target,
             source: self.branch("GITHUB_HEAD_REF"),
             head: text(&request["head"]["sha"]),
@@ -109,7 +109,7 @@ impl Job<'_> {
             Some(name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned())
         };
         Some(PullRequest {
-            forge: CiSystem::GitHub,
+            system: CiSystem::GitHub,
             target: branch("base_ref")?,
             source: branch("head_ref"),
             head: text(&group["head_sha"]),
@@ -122,7 +122,7 @@ impl Job<'_> {
 
     fn gitlab(&self) -> Option<PullRequest> {
         Some(PullRequest {
-            forge: CiSystem::GitLab,
+            system: CiSystem::GitLab,
             target: self.branch("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")?,
             source: self.branch("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"),
             // Only a pipeline for merged results has the first one. In the others, the second one is the
@@ -139,7 +139,7 @@ impl Job<'_> {
 
     fn bitbucket(&self) -> Option<PullRequest> {
         Some(PullRequest {
-            forge: CiSystem::Bitbucket,
+            system: CiSystem::Bitbucket,
             target: self.branch("BITBUCKET_PR_DESTINATION_BRANCH")?,
             source: self.branch("BITBUCKET_BRANCH"),
             head: self.get("BITBUCKET_COMMIT"),
@@ -152,7 +152,7 @@ impl Job<'_> {
 
     fn azure(&self) -> Option<PullRequest> {
         Some(PullRequest {
-            forge: CiSystem::Azure,
+            system: CiSystem::Azure,
             target: self.branch("SYSTEM_PULLREQUEST_TARGETBRANCH")?,
             source: self.branch("SYSTEM_PULLREQUEST_SOURCEBRANCH"),
             head: self.get("SYSTEM_PULLREQUEST_SOURCECOMMITID"),
@@ -168,7 +168,7 @@ impl Job<'_> {
 
     fn jenkins(&self) -> Option<PullRequest> {
         Some(PullRequest {
-            forge: CiSystem::Jenkins,
+            system: CiSystem::Jenkins,
             target: self.branch("CHANGE_TARGET")?,
             source: self.branch("CHANGE_BRANCH"),
             // `GIT_COMMIT` may be a merge that Jenkins made, and `HEAD` is that commit in any case.
@@ -186,7 +186,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 impl CiSystem {
-    /// Returns how a job of this forge fetches the whole history of all branches.
+    /// Returns how a job of this system fetches the whole history of all branches.
     pub(crate) fn fetch_history(self) -> &'static str {
         match self {
             Self::Azure => "set `fetchDepth: 0` in the `checkout` step",
@@ -222,7 +222,7 @@ pub(crate) struct ForgeTarget {
     pub(crate) commit: Option<String>,
     /// The branch that a job for a push is for.
     pub(super) branch: Option<String>,
-    /// The number of a GitLab pipeline.
+    /// The number of the pipeline, if the forge wants it in a status.
     pub(crate) pipeline: Option<u64>,
     pub(crate) job_url: Option<String>,
     token: Result<(SecretSource, TokenKind), String>,
@@ -255,7 +255,7 @@ impl ForgeTarget {
         let get = |name: &str| variable(name).filter(|value| !value.is_empty());
         let names = &api.row().variables;
         let request =
-            PullRequest::of_job(variable, file).filter(|request| api.row().jobs.contains(&request.forge));
+            PullRequest::of_job(variable, file).filter(|request| api.row().jobs.contains(&request.system));
         let (number, repository) =
             request.map_or((None, None), |request| (request.number, request.repository));
         let of_job = get(names.url)
@@ -281,7 +281,7 @@ impl ForgeTarget {
             number: settings.number.or_else(|| number?.parse().ok()),
             commit: get(names.commit),
             branch: get(names.branch).and_then(|name| branch_name(&name).map(str::to_owned)),
-            pipeline: get("CI_PIPELINE_ID").and_then(|id| id.parse().ok()),
+            pipeline: names.pipeline.and_then(|name| get(name)?.parse().ok()),
             job_url: (api.row().job_url)(&get),
             token,
         })

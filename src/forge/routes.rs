@@ -226,8 +226,6 @@ pub(super) fn component(text: &str) -> String {
 pub(super) struct ForgeRow {
     /// Makes the routes of a repository.
     pub(super) routes: fn(&str) -> Box<dyn Routes>,
-    /// The length of the longest comment, in characters.
-    pub(super) longest_comment: usize,
     /// Returns a text as the forge stores it in a comment.
     pub(super) stored: fn(&str) -> Cow<'_, str>,
     /// What a token needs, for a message.
@@ -252,15 +250,12 @@ pub(super) struct Variables {
     pub(super) branch: &'static str,
     /// The number of the pull request.
     pub(super) number: &'static str,
+    /// The number of the pipeline, if a status names it.
+    pub(super) pipeline: Option<&'static str>,
     pub(super) tokens: &'static [(&'static str, TokenKind)],
 }
 
 impl Forge {
-    /// Returns the length of the longest comment, in characters.
-    pub fn longest_comment(self) -> usize {
-        self.row().longest_comment
-    }
-
     /// Returns a text as the forge stores it in a comment.
     pub(super) fn stored(self, text: &str) -> Cow<'_, str> {
         (self.row().stored)(text)

@@ -26,7 +26,7 @@ pub(crate) struct CommitStatus {
     pub(crate) description: String,
     /// The page of the job.
     pub(crate) target_url: Option<String>,
-    /// The number of the GitLab pipeline that it belongs to.
+    /// The number of the pipeline that it belongs to, for a forge that wants it.
     pub(crate) pipeline: Option<u64>,
 }
 

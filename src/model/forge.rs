@@ -29,6 +29,8 @@ pub(crate) struct ForgeSite {
     pub file_page: &'static str,
     /// Between the page of a file and a line.
     pub line: &'static str,
+    /// The length of the longest comment, in characters.
+    pub longest_comment: usize,
     pub webhook: WebhookProof,
 }
 
@@ -42,6 +44,19 @@ pub(crate) enum WebhookProof {
 }
 
 impl Forge {
+    /// The length of a comment that every forge accepts, in characters.
+    pub(crate) const ANY_COMMENT: usize = {
+        let (mut shortest, mut row) = (usize::MAX, 0);
+        while row < Self::ALL.len() {
+            let longest = Self::ALL[row].site().longest_comment;
+            if longest < shortest {
+                shortest = longest;
+            }
+            row += 1;
+        }
+        shortest
+    };
+
     pub(crate) const fn site(self) -> ForgeSite {
         match self {
             Self::GitHub => ForgeSite {
@@ -52,6 +67,7 @@ impl Forge {
                 commit_page: "commit",
                 file_page: "blob",
                 line: "#L",
+                longest_comment: 65_536,
                 webhook: WebhookProof::Signature { header: "x-hub-signature-256", prefix: "sha256=" },
             },
             Self::GitLab => ForgeSite {
@@ -62,6 +78,7 @@ impl Forge {
                 commit_page: "-/commit",
                 file_page: "-/blob",
                 line: "#L",
+                longest_comment: 1_000_000,
                 webhook: WebhookProof::Secret { header: "x-gitlab-token" },
             },
             Self::Gitea => ForgeSite {
@@ -72,6 +89,8 @@ impl Forge {
                 commit_page: "commit",
                 file_page: "src/commit",
                 line: "#L",
+                // Gitea has no limit, but some of its databases do.
+                longest_comment: 65_535,
                 webhook: WebhookProof::Signature { header: "x-gitea-signature", prefix: "" },
             },
         }

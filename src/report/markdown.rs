@@ -13,11 +13,11 @@ use super::markup::{Page, RestPosition, block, code, fenced, inline};
 use super::{Links, Note, defused, drift, notes, users};
 use crate::document::{Diagnostic, Severity};
 use crate::evaluate::UserImpact;
-use crate::model::{Action, CommitId, EnvironmentId, counted, cut, listed};
+use crate::model::{Action, CommitId, EnvironmentId, Forge, counted, cut, listed};
 use crate::plan::{Change, Plan};
 
-/// A comment that every forge accepts. Gitea has no limit, but some of its databases do.
-pub(crate) const ANY_COMMENT: usize = 65_535;
+/// The length of a comment that every forge accepts, in characters.
+pub(crate) const ANY_COMMENT: usize = Forge::ANY_COMMENT;
 /// The largest job summary of one step on GitHub, in bytes.
 pub(crate) const JOB_SUMMARY: usize = 1024 * 1024;
 
