@@ -28,98 +28,117 @@ pub struct Check {
     pub id: &'static str,
     /// Whether it makes a document invalid.
     pub severity: Severity,
+    /// Which waivers accept it.
+    pub(super) waivable: Waivable,
+}
+
+/// How a comment in a document can accept a warning.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Waivable {
+    /// It cannot: an error, or a warning about a path, a number of findings, or a waiver.
+    Never,
+    /// By what the document says.
+    OfDocument,
+    /// Once the documents that it refers to are known.
+    OfReferences,
 }
 
 macro_rules! checks {
-    ($($name:ident $severity:ident $id:literal)*) => {
-        $(pub(crate) const $name: Check = Check { id: $id, severity: Severity::$severity };)*
+    (errors { $($error:ident $error_id:literal)* } warnings { $($warning:ident $id:literal $waivable:ident)* }) => {
+        $(pub(crate) const $error: Check =
+            Check { id: $error_id, severity: Severity::Error, waivable: Waivable::Never };)*
+        $(pub(crate) const $warning: Check =
+            Check { id: $id, severity: Severity::Warning, waivable: Waivable::$waivable };)*
 
         /// All checks: errors first, each group sorted by id.
-        pub const CHECKS: &[Check] = &[$($name),*];
+        pub const CHECKS: &[Check] = &[$($error,)* $($warning),*];
     };
 }
 
 checks! {
-    AMBIGUOUS_VARIATION Error "ambiguous-variation"
-    BAD_DATETIME Error "bad-datetime"
-    BAD_KEY Error "bad-key"
-    BAD_REGEX Error "bad-regex"
-    BAD_SEMVER Error "bad-semver"
-    BETWEEN_FIELDS Error "between-fields"
-    COMMENT_KEY Error "comment-key"
-    CONFLICT_MARKER Error "conflict-marker"
-    CONTENT_TOO_LARGE Error "content-too-large"
-    DUPLICATE_KEY Error "duplicate-key"
-    DUPLICATE_PREREQUISITE Error "duplicate-prerequisite"
-    DUPLICATE_TEST Error "duplicate-test"
-    DUPLICATE_TOGGLE Error "duplicate-toggle"
-    DUPLICATE_VARIATION Error "duplicate-variation"
-    EMPTY_DOCUMENT Error "empty-document"
-    EMPTY_TEXT Error "empty-text"
-    LFS_POINTER Error "lfs-pointer"
-    MERGE_KEY Error "merge-key"
-    MISSING_CONTENT Error "missing-content"
-    MISSING_FIELD Error "missing-field"
-    NAME_TOO_LONG Error "name-too-long"
-    NO_OBJECTS Error "no-objects"
-    NO_VARIATIONS Error "no-variations"
-    NOT_A_DOCUMENT Error "not-a-document"
-    NOT_A_NUMBER Error "not-a-number"
-    NOT_UTF8 Error "not-utf8"
-    NULL_TEXT Error "null-text"
-    PREREQUISITE_CASE Error "prerequisite-case"
-    PREREQUISITE_CHAIN Error "prerequisite-chain"
-    PREREQUISITE_CYCLE Error "prerequisite-cycle"
-    PREREQUISITE_NO_VARIATION Error "prerequisite-no-variation"
-    PREREQUISITE_OTHER_TYPE Error "prerequisite-other-type"
-    PREREQUISITE_TYPE Error "prerequisite-type"
-    PREREQUISITE_VALUE Error "prerequisite-value"
-    RULE_WITHOUT_SERVE Error "rule-without-serve"
-    SELECT_NEGATIVE Error "select-negative"
-    SELECT_OUT_OF_RANGE Error "select-out-of-range"
-    SERVE_CHOICE Error "serve-choice"
-    SEVERAL_DOCUMENTS Error "several-documents"
-    SPLIT_SHARE Error "split-share"
-    SPLIT_SUM Error "split-sum"
-    SUPERFLUOUS_FIELD Error "superfluous-field"
-    SYNTAX Error "syntax"
-    TEST_WITHOUT_TOGGLE Error "test-without-toggle"
-    TOO_DEEP Error "too-deep"
-    TOO_LARGE Error "too-large"
-    TOO_MANY_FILES Error "too-many-files"
-    UNKNOWN_CONDITION_TYPE Error "unknown-condition-type"
-    UNKNOWN_KEY Error "unknown-key"
-    UNKNOWN_PREDICATE Error "unknown-predicate"
-    UNKNOWN_VARIATION Error "unknown-variation"
-    VALUE_TOO_LONG Error "value-too-long"
-    WRONG_TYPE Error "wrong-type"
-    YAML_ANCHOR Error "yaml-anchor"
-    YAML_TAG Error "yaml-tag"
-
-    ALMOST_VALUE Warning "almost-value"
-    BAD_WAIVER Warning "bad-waiver"
-    CASE_ONLY_DIFFERENCE Warning "case-only-difference"
-    DUPLICATE_RULE_NAME Warning "duplicate-rule-name"
-    ELSEWHERE Warning "elsewhere"
-    EXTENSION_CASE Warning "extension-case"
-    JSON_FILE Warning "json-file"
-    JSON_PREREQUISITE Warning "json-prerequisite"
-    LINK Warning "link"
-    LIST_IN_TEXT Warning "list-in-text"
-    MATCHES_EVERYONE Warning "matches-everyone"
-    // The id is that of the error, because a text may look like a number or like JSON.
-    PREREQUISITE_UNSURE_TYPE Warning "prerequisite-other-type"
-    SAME_SERVE Warning "same-serve"
-    SDK_DISAGREEMENT Warning "sdk-disagreement"
-    TOO_MANY_FINDINGS Warning "too-many-findings"
-    TYPE_DISAGREEMENT Warning "type-disagreement"
-    // The ids are those of the errors, because only the severity depends on the kind of service.
-    UNDOCUMENTED_CONDITION_TYPE Warning "unknown-condition-type"
-    UNDOCUMENTED_PREDICATE Warning "unknown-predicate"
-    UNKNOWN_PREREQUISITE Warning "unknown-prerequisite"
-    UNREACHABLE_RULE Warning "unreachable-rule"
-    UNUSED_VARIATION Warning "unused-variation"
-    UNUSED_WAIVER Warning "unused-waiver"
+    errors {
+        AMBIGUOUS_VARIATION "ambiguous-variation"
+        BAD_DATETIME "bad-datetime"
+        BAD_KEY "bad-key"
+        BAD_REGEX "bad-regex"
+        BAD_SEMVER "bad-semver"
+        BETWEEN_FIELDS "between-fields"
+        COMMENT_KEY "comment-key"
+        CONFLICT_MARKER "conflict-marker"
+        CONTENT_TOO_LARGE "content-too-large"
+        DUPLICATE_KEY "duplicate-key"
+        DUPLICATE_PREREQUISITE "duplicate-prerequisite"
+        DUPLICATE_TEST "duplicate-test"
+        DUPLICATE_TOGGLE "duplicate-toggle"
+        DUPLICATE_VARIATION "duplicate-variation"
+        EMPTY_DOCUMENT "empty-document"
+        EMPTY_TEXT "empty-text"
+        LFS_POINTER "lfs-pointer"
+        MERGE_KEY "merge-key"
+        MISSING_CONTENT "missing-content"
+        MISSING_FIELD "missing-field"
+        NAME_TOO_LONG "name-too-long"
+        NO_OBJECTS "no-objects"
+        NO_VARIATIONS "no-variations"
+        NOT_A_DOCUMENT "not-a-document"
+        NOT_A_NUMBER "not-a-number"
+        NOT_UTF8 "not-utf8"
+        NULL_TEXT "null-text"
+        PREREQUISITE_CASE "prerequisite-case"
+        PREREQUISITE_CHAIN "prerequisite-chain"
+        PREREQUISITE_CYCLE "prerequisite-cycle"
+        PREREQUISITE_NO_VARIATION "prerequisite-no-variation"
+        PREREQUISITE_OTHER_TYPE "prerequisite-other-type"
+        PREREQUISITE_TYPE "prerequisite-type"
+        PREREQUISITE_VALUE "prerequisite-value"
+        RULE_WITHOUT_SERVE "rule-without-serve"
+        SELECT_NEGATIVE "select-negative"
+        SELECT_OUT_OF_RANGE "select-out-of-range"
+        SERVE_CHOICE "serve-choice"
+        SEVERAL_DOCUMENTS "several-documents"
+        SPLIT_SHARE "split-share"
+        SPLIT_SUM "split-sum"
+        SUPERFLUOUS_FIELD "superfluous-field"
+        SYNTAX "syntax"
+        TEST_WITHOUT_TOGGLE "test-without-toggle"
+        TOO_DEEP "too-deep"
+        TOO_LARGE "too-large"
+        TOO_MANY_FILES "too-many-files"
+        UNKNOWN_CONDITION_TYPE "unknown-condition-type"
+        UNKNOWN_KEY "unknown-key"
+        UNKNOWN_PREDICATE "unknown-predicate"
+        UNKNOWN_VARIATION "unknown-variation"
+        VALUE_TOO_LONG "value-too-long"
+        WRONG_TYPE "wrong-type"
+        YAML_ANCHOR "yaml-anchor"
+        YAML_TAG "yaml-tag"
+    }
+    warnings {
+        ALMOST_VALUE "almost-value" OfDocument
+        BAD_WAIVER "bad-waiver" Never
+        CASE_ONLY_DIFFERENCE "case-only-difference" Never
+        DUPLICATE_RULE_NAME "duplicate-rule-name" OfDocument
+        ELSEWHERE "elsewhere" Never
+        EXTENSION_CASE "extension-case" Never
+        JSON_FILE "json-file" Never
+        JSON_PREREQUISITE "json-prerequisite" OfDocument
+        LINK "link" Never
+        LIST_IN_TEXT "list-in-text" OfDocument
+        MATCHES_EVERYONE "matches-everyone" OfDocument
+        // The id is that of the error, because a text may look like a number or like JSON.
+        PREREQUISITE_UNSURE_TYPE "prerequisite-other-type" OfReferences
+        SAME_SERVE "same-serve" OfDocument
+        SDK_DISAGREEMENT "sdk-disagreement" OfDocument
+        TOO_MANY_FINDINGS "too-many-findings" Never
+        TYPE_DISAGREEMENT "type-disagreement" OfReferences
+        // The ids are those of the errors, because only the severity depends on the kind of service.
+        UNDOCUMENTED_CONDITION_TYPE "unknown-condition-type" OfDocument
+        UNDOCUMENTED_PREDICATE "unknown-predicate" OfDocument
+        UNKNOWN_PREREQUISITE "unknown-prerequisite" OfReferences
+        UNREACHABLE_RULE "unreachable-rule" OfDocument
+        UNUSED_VARIATION "unused-variation" OfDocument
+        UNUSED_WAIVER "unused-waiver" Never
+    }
 }
 
 /// The help on a percentage rollout, in any notation.

@@ -5,7 +5,7 @@
 //! published. A waiver of `stale` concerns the whole document, and is read by `gitoggle stale`.
 
 use super::Document;
-use super::check::{self, BAD_WAIVER, CHECKS, Severity, UNUSED_WAIVER};
+use super::check::{self, BAD_WAIVER, CHECKS, Severity, UNUSED_WAIVER, Waivable};
 use super::finding;
 use super::finding::Diagnostic;
 use super::finding::{Finding, did_you_mean, shown};
@@ -129,19 +129,19 @@ fn parse<'a>(instruction: &'a str, comment: &Comment<'_>) -> Result<Waiver<'a>, 
         return bad("this comment for gitoggle is not a waiver".to_owned(), FORM);
     };
     let (id, reason) = (id.trim(), reason.trim());
-    let mut named = CHECKS.iter().filter(|check| check.id == id).peekable();
+    let named: Vec<_> = CHECKS.iter().filter(|check| check.id == id).collect();
     let is_stale = id == STALE;
-    if named.peek().is_none() && !is_stale {
+    if named.is_empty() && !is_stale {
         let ids = CHECKS.iter().filter(|check| check.severity == Severity::Warning).map(|check| check.id);
         let ids = ids.chain([STALE]);
         let message = format!("`{}` is not a check", shown(id));
         return Err((message, did_you_mean(id, ids)));
     }
-    if !is_stale && named.all(|check| check.severity == Severity::Error) {
+    if !is_stale && named.iter().all(|check| check.severity == Severity::Error) {
         let message = format!("`{id}` is an error, which cannot be waived");
         return bad(message, "correct the document: an invalid one cannot be published");
     }
-    if NEVER.iter().any(|check| check.id == id) {
+    if !is_stale && named.iter().all(|check| check.waivable == Waivable::Never) {
         let message = format!("`{id}` cannot be waived: it does not concern a line of a document");
         return bad(message, "remove this comment");
     }
@@ -155,25 +155,9 @@ fn parse<'a>(instruction: &'a str, comment: &Comment<'_>) -> Result<Waiver<'a>, 
     Ok(Waiver { id, reason })
 }
 
-/// The warnings about other documents.
-const REFERENCES: &[check::Check] =
-    &[check::PREREQUISITE_UNSURE_TYPE, check::TYPE_DISAGREEMENT, check::UNKNOWN_PREREQUISITE];
-
-/// The warnings about paths, about numbers of findings, and about waivers.
-const NEVER: &[check::Check] = &[
-    BAD_WAIVER,
-    check::CASE_ONLY_DIFFERENCE,
-    check::ELSEWHERE,
-    check::EXTENSION_CASE,
-    check::JSON_FILE,
-    check::LINK,
-    check::TOO_MANY_FINDINGS,
-    UNUSED_WAIVER,
-];
-
 impl Waiver<'_> {
     fn is_of_reference(&self) -> bool {
-        REFERENCES.iter().any(|check| check.id == self.id)
+        CHECKS.iter().any(|check| check.id == self.id && check.waivable == Waivable::OfReferences)
     }
 
     /// Marks the findings that it concerns. Returns a finding if there is none.
