@@ -88,7 +88,7 @@ fn parse_allow(body: &[u8], caller: SocketAddr, now: i64) -> Result<AllowRequest
         text.parse::<EnvironmentId>()
             .map_err(|error| format!("`{}` is not an environment: {error}", escaped(&text)))
     });
-    let what = what.parse::<Override>().map_err(|error| error.to_string())?;
+    let what = Override::named(&what).map_err(|error| error.to_string())?;
     if toggle.is_some() && !what.is_about_toggles() {
         return Err(format!("`{what}` is about an environment, not about one toggle"));
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::daemon::status::{Status, ToggleStatus};
-use crate::model::{Allowance, CommitId, EnvironmentId, HoldKind, Override, ServiceKind, ToggleId, closest};
+use crate::model::{Allowance, CommitId, EnvironmentId, Override, ServiceKind, ToggleId, closest};
 
 /// A request of `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -141,12 +141,13 @@ pub(crate) fn is_first_pass_over<'a>(toggles: impl IntoIterator<Item = &'a Toggl
 
 /// Returns the decisions that release a toggle of an environment.
 pub(crate) fn released_by(toggle: &ToggleStatus, is_first_pass_over: bool) -> Vec<Override> {
-    let releases = toggle.hold.iter().flat_map(|hold| hold.releases.iter().copied());
-    let is_effective = |what: &Override| {
-        // A first pass that adopts publishes nothing, whatever else is allowed.
-        toggle.kind() != Some(HoldKind::DiffersFromLive) || what.is_first_pass() != is_first_pass_over
-    };
-    releases.filter(is_effective).collect()
+    let releases = toggle.hold.as_ref().map_or(&[][..], |hold| &hold.releases);
+    // A first pass that adopts publishes nothing, whatever else is allowed. So of both kinds of decisions, one
+    // is effective.
+    let first_pass = releases.iter().filter(|what| what.is_first_pass()).count();
+    let is_mixed = (1..releases.len()).contains(&first_pass);
+    let is_effective = |what: &Override| !is_mixed || what.is_first_pass() != is_first_pass_over;
+    releases.iter().copied().filter(is_effective).collect()
 }
 
 /// Returns the live versions that the operator can see.
@@ -211,6 +212,7 @@ fn waiting<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::HoldKind;
     use std::sync::Arc;
 
     use crate::daemon::SourceStatus;
@@ -297,7 +299,7 @@ mod tests {
             (
                 request(Override::MassChange, "shop/prod"),
                 "nothing in `shop/prod` waits for `mass-change`",
-                "it waits for `first-pass-adopt` or `first-pass-assert`",
+                "it waits for `first-pass-assert` or `first-pass-adopt`",
             ),
             (
                 request(Override::MassChange, "web/prod"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{FoldedId, HeldRequest, HeldRequests, Hold, HoldKind, ToggleId};
+use crate::model::{FoldedId, HeldRequest, HeldRequests, Hold, ToggleId};
 use crate::pass::{ChangeResult, Error, Report, StopReason};
 use crate::plan::Plan;
 use crate::transport::{PROBE_INTERVAL, pass_backoff};
@@ -256,7 +256,7 @@ impl PassOutcome {
         let Some(plan) = &self.plan else {
             return HashSet::new();
         };
-        let is_parked = |hold: &Hold| is_compared(hold) || hold.kind == Some(HoldKind::Refused);
+        let is_parked = |hold: &Hold| is_compared(hold) || hold.is_refused();
         let held = plan.withheld().iter().filter(|held| is_parked(&held.hold));
         let wanted = plan.changes().iter().map(|change| &change.id).chain(held.map(|held| &held.id));
         wanted.map(ToggleId::folded).collect()

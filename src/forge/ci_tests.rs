@@ -28,7 +28,8 @@ fn expected(system: CiSystem, head: Option<&str>) -> PullRequest {
         head: head.map(str::to_owned),
         number: Some("7".to_owned()),
         repository: Some("shop/toggles".to_owned()),
-        base: matches!(system, CiSystem::GitHub | CiSystem::GitLab | CiSystem::Gitea).then(|| BASE.to_owned()),
+        base: matches!(system, CiSystem::GitHub | CiSystem::GitLab | CiSystem::Gitea)
+            .then(|| BASE.to_owned()),
         is_queue: false,
     }
 }

@@ -2,44 +2,36 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use super::{CommitId, EnvironmentId, ToggleId};
 
-/// A decision that an operator can make at run time (src/model/README.md, "Decisions and holds").
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Override {
-    /// Record the documents of an environment in which nothing is applied as applied.
-    FirstPassAdopt,
-    /// Publish every toggle of an environment in which nothing is applied.
-    FirstPassAssert,
-    /// Apply a revision that does not descend from the recorded one.
-    History,
-    /// Lift the rails of an environment, even if all of its documents were removed.
-    MassChange,
-    /// Overwrite changes that were made on the service.
-    OverwriteDrift,
-    /// Publish outside the change windows of an environment.
-    Window,
+super::words! {
+    /// A decision that an operator can make at run time (src/model/README.md, "Decisions and holds"), in
+    /// display order.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    Override {
+        /// Publish every toggle of an environment in which nothing is applied.
+        FirstPassAssert = "first-pass-assert",
+        /// Record the documents of an environment in which nothing is applied as applied.
+        FirstPassAdopt = "first-pass-adopt",
+        /// Lift the rails of an environment, even if all of its documents were removed.
+        MassChange = "mass-change",
+        /// Apply a revision that does not descend from the recorded one.
+        History = "history",
+        /// Overwrite changes that were made on the service.
+        OverwriteDrift = "overwrite-drift",
+        /// Publish outside the change windows of an environment.
+        Window = "window",
+    }
 }
 
 impl Override {
-    /// All overrides, in display order.
-    pub const ALL: [Self; 6] = [
-        Self::FirstPassAssert,
-        Self::FirstPassAdopt,
-        Self::MassChange,
-        Self::History,
-        Self::OverwriteDrift,
-        Self::Window,
-    ];
-
-    /// Returns the name, such as `mass-change`.
-    pub(crate) fn as_str(self) -> &'static str {
-        self.row().name
+    /// Returns the decision with this name.
+    pub(crate) fn named(name: &str) -> Result<Self, OverrideError> {
+        name.parse().map_err(|_: String| OverrideError(name.to_owned()))
     }
 
     /// Returns what it does, for a reader who decides.
@@ -69,36 +61,29 @@ impl Override {
 
     const fn row(self) -> Row {
         match self {
-            Self::FirstPassAdopt => Row {
-                is_first_pass: true,
-                ..row("first-pass-adopt", "Record the documents as applied, without publishing them")
-            },
-            Self::FirstPassAssert => Row {
-                is_first_pass: true,
-                ..row("first-pass-assert", "Publish every document of the environment")
-            },
+            Self::FirstPassAdopt => {
+                Row { is_first_pass: true, ..row("Record the documents as applied, without publishing them") }
+            }
+            Self::FirstPassAssert => {
+                Row { is_first_pass: true, ..row("Publish every document of the environment") }
+            }
             Self::History => Row {
                 needs_environment: false,
-                ..row("history", "Apply a revision that does not descend from the recorded one")
+                ..row("Apply a revision that does not descend from the recorded one")
             },
-            Self::MassChange => {
-                Row { is_trailer: true, ..row("mass-change", "Publish all of it, over the limit") }
-            }
+            Self::MassChange => Row { is_trailer: true, ..row("Publish all of it, over the limit") },
             Self::OverwriteDrift => Row {
                 is_trailer: true,
                 is_about_toggles: true,
-                ..row("overwrite-drift", "Replace what the service has by the document")
+                ..row("Replace what the service has by the document")
             },
-            Self::Window => {
-                Row { is_trailer: true, ..row("window", "Publish it now, outside the change windows") }
-            }
+            Self::Window => Row { is_trailer: true, ..row("Publish it now, outside the change windows") },
         }
     }
 }
 
 /// The answers of one override.
 struct Row {
-    name: &'static str,
     /// What it does, for a reader who decides.
     effect: &'static str,
     /// Whether it is about an environment, and not about the source.
@@ -111,15 +96,8 @@ struct Row {
 }
 
 /// Returns the answers of an override about an environment that only an operator can give.
-const fn row(name: &'static str, effect: &'static str) -> Row {
-    Row {
-        name,
-        effect,
-        needs_environment: true,
-        is_trailer: false,
-        is_first_pass: false,
-        is_about_toggles: false,
-    }
+const fn row(effect: &'static str) -> Row {
+    Row { effect, needs_environment: true, is_trailer: false, is_first_pass: false, is_about_toggles: false }
 }
 
 impl fmt::Display for Override {
@@ -130,17 +108,8 @@ impl fmt::Display for Override {
 
 /// A text that is not the name of an override.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{}` cannot be allowed; use one of {}", super::escaped(.0), Override::ALL.map(Override::as_str).join(", "))]
+#[error("`{}` cannot be allowed; use one of {}", super::escaped(.0), Override::WORDS.join(", "))]
 pub struct OverrideError(String);
-
-impl FromStr for Override {
-    type Err = OverrideError;
-
-    fn from_str(text: &str) -> Result<Self, OverrideError> {
-        let found = Self::ALL.into_iter().find(|what| what.as_str() == text);
-        found.ok_or_else(|| OverrideError(text.to_owned()))
-    }
-}
 
 /// An override that an operator gave to a daemon, or a run to itself. Valid as long as its revision is the
 /// one to apply.
@@ -203,7 +172,7 @@ mod tests {
             assert_eq!(what.as_str().parse(), Ok(what));
             assert_eq!(serde_json::to_value(what).unwrap(), what.as_str());
         }
-        let error = "everything\n".parse::<Override>().unwrap_err().to_string();
+        let error = Override::named("everything\n").unwrap_err().to_string();
         assert!(
             error.starts_with("`everything\\n` cannot be allowed; use one of first-pass-assert, "),
             "{error}"

@@ -165,6 +165,33 @@ impl Hold {
         !self.rule().is_some_and(|rule| rule.is_tried)
     }
 
+    /// Returns what the next pass knows of a change that was held for it. What the service has not confirmed
+    /// was sent.
+    pub(crate) fn memory(&self) -> HoldMemory {
+        self.rule().map_or(HoldMemory::Sent, |rule| rule.memory)
+    }
+
+    /// Returns whether the document is invalid, which findings tell.
+    pub(crate) fn is_invalid(&self) -> bool {
+        self.kind == Some(HoldKind::Invalid)
+    }
+
+    /// Returns whether the service refused the request, and may refuse it again.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.kind == Some(HoldKind::Refused)
+    }
+
+    /// Returns the changes for which a trailer with this decision counts; none if it does not lift the hold.
+    pub(crate) fn trailer(&self, what: Override) -> Option<TrailerReach> {
+        let trailers = self.rule().map_or(&[][..], |rule| rule.trailers);
+        trailers.iter().find(|(lifting, _)| *lifting == what).map(|(_, reach)| *reach)
+    }
+
+    /// Returns whether a trailer can lift it.
+    pub(crate) fn has_trailer(&self) -> bool {
+        self.rule().is_some_and(|rule| !rule.trailers.is_empty())
+    }
+
     /// Returns whether an operator has to decide (exit code 4).
     pub(crate) fn needs_decision(&self) -> bool {
         match self.rule().map(|rule| rule.decision) {
@@ -174,7 +201,7 @@ impl Hold {
         }
     }
 
-    fn rule(&self) -> Option<HoldRule> {
+    pub(crate) fn rule(&self) -> Option<HoldRule> {
         self.kind.map(HoldKind::rule)
     }
 }
@@ -243,10 +270,42 @@ pub(crate) struct HoldRule {
     /// Whether the change was tried at this revision: on the service, or by reading its live state.
     pub(crate) is_tried: bool,
     pub(crate) decision: Decision,
+    /// What the next pass knows of a change that this pass held or failed to send for it.
+    pub(crate) memory: HoldMemory,
     /// What precedes the reason in a later pass, which does not send the same request.
     pub(crate) later: &'static str,
+    /// Whether it ends once another change of the same pass is applied, so that it is tried at the end.
+    pub(crate) awaits_others: bool,
+    /// The decisions that a trailer can make about it, and for which changes one counts.
+    pub(crate) trailers: &'static [(Override, TrailerReach)],
     /// What an operator can do beside a decision.
     pub(crate) way_out: Option<WayOut>,
+    /// What a decision that releases it does, if that is not what the decision says.
+    pub(crate) effect: Option<&'static str>,
+}
+
+/// What the next pass knows of a change.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum HoldMemory {
+    /// Nothing: it is as if the change had not been looked at.
+    Nothing,
+    /// The reason, and that nothing was sent.
+    Unsent,
+    /// The reason, and that something was sent, which decides the order of the next pass.
+    Sent,
+}
+
+/// The changes for which a trailer counts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum TrailerReach {
+    /// Those of its commit.
+    OwnCommit,
+    /// Those of its commit, although the reason is about the environment.
+    OwnCommitOfMany,
+    /// None, unless it names the environment.
+    Named,
+    /// All of the environment, if its commit is the newest of a document there.
+    NewestCommit,
 }
 
 /// What an operator can do about what is held, beside the decisions that release it.
@@ -269,13 +328,22 @@ impl HoldRule {
         is_recordable: false,
         is_tried: false,
         decision: Decision::Needed,
+        memory: HoldMemory::Unsent,
         later: "",
+        awaits_others: false,
+        trailers: &[],
         way_out: None,
+        effect: None,
     };
     /// Held because of what the service has.
     const LIVE: Self = Self { is_live: true, is_tried: true, ..Self::HELD };
     /// Failed on the service, which has its own exit code.
-    const FAILED: Self = Self { state: ToggleState::Failed, decision: Decision::NotNeeded, ..Self::HELD };
+    const FAILED: Self = Self {
+        state: ToggleState::Failed,
+        decision: Decision::NotNeeded,
+        memory: HoldMemory::Sent,
+        ..Self::HELD
+    };
 }
 
 impl HoldKind {
@@ -283,26 +351,34 @@ impl HoldKind {
     pub(crate) const fn rule(self) -> HoldRule {
         use HoldRule as Rule;
         match self {
-            Self::ApprovalRequired
-            | Self::Archived
-            | Self::AwaitsApproval
-            | Self::Missing
-            | Self::ReturnType => Rule::LIVE,
+            Self::ApprovalRequired | Self::Archived | Self::AwaitsApproval | Self::ReturnType => Rule::LIVE,
+            Self::Missing => Rule { effect: Some("Create the toggle again from its document"), ..Rule::LIVE },
             // The other change has its own exit code.
-            Self::AwaitsChange => Rule { decision: Decision::NotNeeded, ..Rule::HELD },
+            Self::AwaitsChange => Rule { decision: Decision::NotNeeded, awaits_others: true, ..Rule::HELD },
             Self::DiffersFromLive => Rule {
                 releases: &[Override::FirstPassAssert, Override::OverwriteDrift],
+                trailers: &[(Override::OverwriteDrift, TrailerReach::OwnCommit)],
                 way_out: Some(WayOut::Import),
                 ..Rule::LIVE
             },
             Self::Drifted => Rule {
                 state: ToggleState::Drifted,
                 releases: &[Override::OverwriteDrift],
+                trailers: &[(Override::OverwriteDrift, TrailerReach::OwnCommit)],
                 way_out: Some(WayOut::Import),
                 ..Rule::LIVE
             },
-            Self::Environment => Rule { releases: &[Override::MassChange], ..Rule::HELD },
-            Self::Rail => Rule { releases: &[Override::MassChange], is_recordable: true, ..Rule::HELD },
+            Self::Environment => Rule {
+                releases: &[Override::MassChange],
+                trailers: &[(Override::MassChange, TrailerReach::Named)],
+                ..Rule::HELD
+            },
+            Self::Rail => Rule {
+                releases: &[Override::MassChange],
+                is_recordable: true,
+                trailers: &[(Override::MassChange, TrailerReach::OwnCommitOfMany)],
+                ..Rule::HELD
+            },
             Self::FailedAlone => Rule {
                 later: "failed alone, tried again after a while: ",
                 way_out: Some(WayOut::Retry("`gitoggle reconcile` tries it now")),
@@ -315,9 +391,14 @@ impl HoldKind {
                 )),
                 ..Rule::FAILED
             },
-            Self::FirstPass | Self::StateLost => {
-                Rule { releases: &[Override::FirstPassAdopt, Override::FirstPassAssert], ..Rule::HELD }
-            }
+            Self::FirstPass | Self::StateLost => Rule {
+                releases: &[Override::FirstPassAdopt, Override::FirstPassAssert],
+                trailers: &[
+                    (Override::FirstPassAdopt, TrailerReach::NewestCommit),
+                    (Override::FirstPassAssert, TrailerReach::NewestCommit),
+                ],
+                ..Rule::HELD
+            },
             Self::Invalid => Rule { is_tried: true, decision: Decision::NotNeeded, ..Rule::HELD },
             Self::NotReviewed => Rule { is_recordable: true, ..Rule::HELD },
             // The invalid document that stopped everything has its own exit code (3).
@@ -332,9 +413,17 @@ impl HoldKind {
                 state: ToggleState::Pending,
                 is_tried: true,
                 decision: Decision::IfReleasable,
+                memory: HoldMemory::Sent,
                 ..Rule::HELD
             },
-            Self::Window => Rule { releases: &[Override::Window], is_recordable: true, ..Rule::HELD },
+            // A window that closes during a pass leaves its changes as they were before.
+            Self::Window => Rule {
+                releases: &[Override::Window],
+                is_recordable: true,
+                memory: HoldMemory::Nothing,
+                trailers: &[(Override::Window, TrailerReach::OwnCommit)],
+                ..Rule::HELD
+            },
         }
     }
 

@@ -42,7 +42,7 @@ pub use forge::Forge;
 pub(crate) use forge::WebhookProof;
 pub(crate) use graph::{Components, components};
 pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};
-pub(crate) use hold::{Advice, WayOut};
+pub(crate) use hold::{Advice, HoldMemory, TrailerReach, WayOut};
 pub use hold::{Alone, HeldRequest, HeldRequests, Hold, HoldKind, ToggleState};
 pub use id::{
     CommitId, EnvironmentId, EnvironmentIdError, FoldedId, IdError, Key, KeyError, ObjectId, ObjectIdError,

@@ -93,7 +93,7 @@ impl ChangeResult {
     }
 
     pub(crate) fn is_refused(&self) -> bool {
-        self.hold().is_some_and(|hold| hold.kind == Some(HoldKind::Refused))
+        self.hold().is_some_and(|hold| hold.is_refused())
     }
 
     /// Returns whether it was sent, and the service has not confirmed it.

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Attribution, CommitId, EnvironmentId, HeldRequests, HistoryEvidence, Hold, HoldKind, Live,
-    ObjectId, Override, Payload, Prerequisite, RequestDigest, Suspensions, ToggleId, Unlisted,
+    Action, Attribution, CommitId, EnvironmentId, HeldRequests, HistoryEvidence, Hold, Live, ObjectId,
+    Override, Payload, Prerequisite, RequestDigest, Suspensions, ToggleId, Unlisted,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -427,7 +427,7 @@ impl Draft {
 /// Takes the changes from the withheld ones that the service refused before and that need other toggles.
 fn take_refused(plan: &mut Plan) -> Vec<(Arc<Hold>, Change)> {
     let may_depend = |held: &mut WithheldToggle| {
-        let change = held.change.as_deref().filter(|_| held.hold.kind == Some(HoldKind::Refused));
+        let change = held.change.as_deref().filter(|_| held.hold.is_refused());
         change.is_some_and(|change| !change.payload.prerequisites().is_empty())
     };
     let refused = plan.withheld.extract_if(.., may_depend);

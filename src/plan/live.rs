@@ -166,9 +166,7 @@ fn explained(
     overrides: &Overrides,
 ) -> LiveDecision {
     match decision {
-        LiveDecision::Hold(hold)
-            if matches!(hold.kind, Some(HoldKind::DiffersFromLive | HoldKind::Drifted)) =>
-        {
+        LiveDecision::Hold(hold) if hold.has_trailer() => {
             let (commit, environment) = (std::iter::once(&change.attribution), change.id.environment());
             LiveDecision::Hold(overrides.explained(hold, commit, &environment, policy.allows_trailers))
         }
@@ -502,7 +500,8 @@ impl Plan {
 
     /// Shows what an asserted first pass replaces to whoever decides on it.
     fn show_replaced(&mut self, live: &BTreeMap<ToggleId, Live>) {
-        let held = self.withheld.iter_mut().filter(|held| held.hold.kind == Some(HoldKind::FirstPass));
+        let is_first_pass = |held: &WithheldToggle| held.hold.kind.is_some_and(HoldKind::is_first_pass);
+        let held = self.withheld.iter_mut().filter(|held| is_first_pass(held));
         for change in held.filter_map(|held| held.change.as_deref_mut()) {
             let replaced = live.get(&change.id).and_then(|live| live.overwritten_by(change));
             if let Some(replaced) = replaced {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::FirstPass;
 use crate::model::{
-    ALLOW_TRAILER, Allowance, Attribution, Commit, CommitId, EnvironmentId, Hold, HoldKind, Override,
-    ToggleId, Trailer, escaped,
+    ALLOW_TRAILER, Allowance, Attribution, Commit, CommitId, EnvironmentId, Hold, Override, ToggleId,
+    Trailer, TrailerReach, escaped,
 };
 
 /// The overrides that are valid for the revision of a plan (src/model/README.md, "Decisions and holds").
@@ -119,37 +119,25 @@ impl Overrides {
                 ));
             }
         }
-        let is_rail = matches!(hold.kind, Some(HoldKind::Rail | HoldKind::Environment));
         let reason = |id: &CommitId, trailer: &Trailer| {
-            let (is_own, what) = (seen.contains(id), trailer.decision()?);
-            Some(match (hold.kind?, what) {
-                (HoldKind::Rail, Override::MassChange) => {
-                    "which counts only for the changes of that commit".to_owned()
+            let is_own = seen.contains(id);
+            match hold.trailer(trailer.decision()?)? {
+                TrailerReach::OwnCommit | TrailerReach::NewestCommit if is_own => None,
+                TrailerReach::OwnCommit | TrailerReach::OwnCommitOfMany => {
+                    Some("which counts only for the changes of that commit".to_owned())
                 }
-                (HoldKind::Environment, Override::MassChange) => {
-                    format!(
-                        "which counts here with the environment: `{ALLOW_TRAILER}: mass-change {environment}`"
-                    )
+                TrailerReach::Named => Some(format!(
+                    "which counts here with the environment: `{ALLOW_TRAILER}: mass-change {environment}`"
+                )),
+                TrailerReach::NewestCommit => {
+                    Some(format!("which counts only on the newest commit of a document in `{environment}`"))
                 }
-                (HoldKind::Window, Override::Window)
-                | (HoldKind::DiffersFromLive | HoldKind::Drifted, Override::OverwriteDrift)
-                    if !is_own =>
-                {
-                    "which counts only for the changes of that commit".to_owned()
-                }
-                (
-                    HoldKind::FirstPass | HoldKind::StateLost,
-                    Override::FirstPassAdopt | Override::FirstPassAssert,
-                ) if !is_own => {
-                    format!("which counts only on the newest commit of a document in `{environment}`")
-                }
-                _ => return None,
-            })
+            }
         };
         why.extend(self.own_trailers.iter().filter_map(|(id, trailer)| {
             Some(format!("commit {} has `{trailer}`, {}", id.short(), reason(id, trailer)?))
         }));
-        if is_rail {
+        if hold.trailer(Override::MassChange).is_some() {
             let named = self.merged_mass_change.union(&own.merged_mass_change);
             let others = named.filter(|named| !named.is_same(environment));
             why.extend(

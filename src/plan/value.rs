@@ -280,10 +280,10 @@ impl Plan {
             changes: self.requests().count(),
             // A file with a bad key has no toggle, and two files can claim one, so either count can be the
             // larger one.
-            invalid: count(|hold| hold.kind == Some(HoldKind::Invalid)).max(files.len()),
+            invalid: count(Hold::is_invalid).max(files.len()),
             held: count(Hold::needs_decision).max(self.environment_holds.len()),
             first_pass: count(|hold| hold.kind.is_some_and(HoldKind::is_first_pass)),
-            failed: count(|hold| hold.kind == Some(HoldKind::Refused)),
+            failed: count(Hold::is_refused),
         }
     }
 

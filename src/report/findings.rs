@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::links::IN_PATH;
 use super::{Remark, defused};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{HoldKind, JunitCase, JunitKind, JunitProblem, JunitSuite, counted, escaped, hex, junit};
+use crate::model::{JunitCase, JunitKind, JunitProblem, JunitSuite, counted, escaped, hex, junit};
 use crate::plan::{Change, Plan, WithheldToggle};
 
 /// The number of annotations of one level that GitHub shows for one step.
@@ -354,7 +354,7 @@ pub(crate) fn junit_results<'a>(
     }
     let documents = suite_of_documents(&[], plan.findings());
     for WithheldToggle { id, hold, .. } in plan.withheld() {
-        let is_invalid = matches!(hold.kind, Some(HoldKind::Invalid));
+        let is_invalid = hold.is_invalid();
         let kind = match hold.kind {
             // The document fails below, with its errors.
             _ if is_invalid && !documents.cases.is_empty() => continue,

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::{List, View, address, name, state, word};
 use crate::admin::web::{command, diff, prose, safe, time};
-use crate::daemon::{HoldKind, ToggleState, ToggleStatus, is_first_pass_over, released_by};
+use crate::daemon::{ToggleState, ToggleStatus, is_first_pass_over, released_by};
 use crate::model::{
     DEFAULT_LISTEN, SuspensionScope, ToggleId, WayOut, command_line, counted, cut, shell_word,
 };
@@ -241,7 +241,7 @@ fn origin(view: &View<'_>, change: &Change) -> Markup {
 
 /// Renders what is wrong with the document of a toggle.
 fn findings(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
-    let Some(plan) = plan(view).filter(|_| toggle.kind() == Some(HoldKind::Invalid)) else {
+    let Some(plan) = plan(view).filter(|_| toggle.hold.as_ref().is_some_and(|hold| hold.is_invalid())) else {
         return html! {};
     };
     let paths = view.admin.paths.candidates(toggle).into_iter();
@@ -322,10 +322,7 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
     let mut remedies: Vec<_> = released_by(toggle, is_over)
         .iter()
         .map(|what| Remedy {
-            effect: match toggle.kind() {
-                Some(HoldKind::Missing) => "Create the toggle again from its document",
-                _ => what.effect(),
-            },
+            effect: toggle.kind().and_then(|kind| kind.rule().effect).unwrap_or(what.effect()),
             // Publishing over drift undoes what someone did, so it is about this toggle only.
             command: match what {
                 what if what.is_about_toggles() => {

@@ -60,8 +60,7 @@ impl TypedValueParser for OverrideParser {
     type Value = Override;
 
     fn parse_ref(&self, clap: &Clap, arg: Option<&Arg>, value: &OsStr) -> Result<Override, clap::Error> {
-        let parse = |text: &str| text.parse::<Override>();
-        TypedValueParser::parse_ref(&parse, clap, arg, value)
+        TypedValueParser::parse_ref(&Override::named, clap, arg, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

@@ -288,7 +288,7 @@ impl<'a> Totals<'a> {
             match held.hold.state {
                 ToggleState::Failed => totals.failed.push(&held.id),
                 ToggleState::Pending => totals.pending.push(&held.id),
-                _ if held.hold.kind == Some(HoldKind::Invalid) => totals.invalid.push(&held.id),
+                _ if held.hold.is_invalid() => totals.invalid.push(&held.id),
                 _ => totals.held.push(&held.id),
             }
         }

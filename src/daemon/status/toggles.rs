@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::daemon::status::{SourceStatus, Status, ToggleStatus};
 use crate::document::{Layout, PathKind, Severity};
 use crate::drift::plan_live;
-use crate::model::{Action, Format, Hold, HoldKind, Scope, ToggleId, ToggleState, escaped};
+use crate::model::{Action, Format, Hold, Scope, ToggleId, ToggleState, escaped};
 use crate::pass::planning::{self, Planned};
 use crate::pass::{ChangeResult, Config, Error, Files, PassContext, Report, Rules, applied_tree};
 use crate::plan::{Change, LiveDifferences, Plan};
@@ -23,8 +23,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, rules: &Rules) -> Result
     for held in plan.withheld() {
         let refused = tries.get(&held.id.folded()).filter(|tried| {
             let change = held.change.as_ref();
-            tried.hold.kind == Some(HoldKind::Refused)
-                && change.is_none_or(|change| change.request() == tried.request)
+            tried.hold.is_refused() && change.is_none_or(|change| change.request() == tried.request)
         });
         if let Some(refused) = refused {
             prefix(&mut lines, &held.id, &refused.hold.fact);
@@ -82,7 +81,7 @@ fn name_findings(lines: &mut Lines, plan: &Plan, rules: &Rules) {
             continue;
         };
         let hold = lines.get(&toggle).and_then(Option::as_ref);
-        if hold.is_some_and(|hold| hold.kind == Some(HoldKind::Invalid)) && named.insert(toggle.clone()) {
+        if hold.is_some_and(|hold| hold.is_invalid()) && named.insert(toggle.clone()) {
             let (place, message) = (finding.place(), escaped(&finding.message));
             prefix(lines, &toggle, &format!("{}: {message}", escaped(&place)));
         }

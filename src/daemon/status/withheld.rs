@@ -95,7 +95,8 @@ impl Status {
     pub(crate) fn explanations(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
         // A suspension is a remark, with its reason.
-        let groups = self.withheld.groups().iter().filter(|group| group.reason != HoldKind::Suspended);
+        let groups =
+            self.withheld.groups().iter().filter(|group| group.reason.rule().way_out != Some(WayOut::Resume));
         let first_of_kind = groups.filter(|group| seen.insert(group.reason));
         first_of_kind
             .filter_map(|group| {
@@ -123,7 +124,7 @@ impl ToggleStatus {
         let reason = self.reason()?;
         Some(match self.kind().and_then(|kind| kind.rule().way_out) {
             // Its reason has the advice, in every output.
-            _ if self.kind() == Some(HoldKind::Refused) => reason,
+            _ if self.hold.as_ref().is_some_and(|hold| hold.is_refused()) => reason,
             Some(WayOut::Retry(advice)) => format!("{reason}; {}", hinted(advice)),
             Some(WayOut::Import | WayOut::Resume) | None => reason,
         })
@@ -152,7 +153,7 @@ fn clause(groups: &[WithheldGroup]) -> String {
     let reasons = reasons(groups);
     match (environments.len(), &reasons[..]) {
         // The reason would only repeat the state.
-        (1, [(HoldKind::Drifted, _)]) if first.state == ToggleState::Drifted => {
+        (1, [(reason, _)]) if reason.as_str() == state => {
             format!("{count} {state} in {}", first.environment)
         }
         (1, [(reason, _)]) => format!("{count} {state} in {} ({reason})", first.environment),

@@ -7,13 +7,12 @@
 //! delay, because both orders have the same result.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::model::{
-    Action, Alone, FoldedId, HeldRequest, HeldRequests, Hold, HoldKind, RequestDigest, ToggleId,
+    Action, Alone, FoldedId, HeldRequest, HeldRequests, Hold, HoldKind, HoldMemory, RequestDigest, ToggleId,
 };
 use crate::pass::report::ChangeResult;
 use crate::plan::{Change, Plan, Turn};
@@ -148,8 +147,7 @@ pub(crate) fn remember<'a>(
         left.filter_map(|id| before.get(&id).cloned().map(|tried| (id, tried))).collect();
     for (id, request, result) in lines {
         let earlier = before.get(&id.folded()).filter(|tried| tried.request == request);
-        let is_closed = |hold: &&Arc<Hold>| hold.kind == Some(HoldKind::Window);
-        let Some(hold) = result.hold().filter(|hold| !is_closed(hold)) else {
+        let Some(hold) = result.hold().filter(|hold| hold.memory() != HoldMemory::Nothing) else {
             let unsent = earlier.filter(|_| !result.is_recorded());
             tries.extend(unsent.map(|tried| (id.folded(), tried.clone())));
             continue;
@@ -163,9 +161,8 @@ pub(crate) fn remember<'a>(
             let wait = i64::try_from(wait.as_secs()).unwrap_or_default();
             Alone { failures, retry_at: now.saturating_add(wait) }
         });
-        let is_unsent = hold.is_live() || hold.kind == Some(HoldKind::AwaitsChange);
         let tried = HeldRequest {
-            pass: if is_unsent { 0 } else { pass },
+            pass: if hold.memory() == HoldMemory::Sent { pass } else { 0 },
             alone,
             ..HeldRequest::new(request, Hold::clone(hold))
         };

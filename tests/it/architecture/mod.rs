@@ -49,6 +49,23 @@ const NAME_A_KIND: [&str; 5] = [
     "service/kind/mod.rs",
 ];
 
+/// The files that treat one kind of hold differently from the others, beside its row. Any other kind is
+/// answered by its row (`HoldRule`).
+const NAME_A_HOLD: [&str; 7] = [
+    // An archived toggle is no drift, and is listed again once it is restored.
+    "daemon/driver/scan.rs",
+    "drift/memory.rs",
+    // The rows.
+    "model/hold.rs",
+    // What failed alone has a backoff of its own.
+    "pass/publish/order.rs",
+    "pass/publish/publisher.rs",
+    // What the service refused.
+    "pass/report.rs",
+    // The reasons.
+    "plan/hold.rs",
+];
+
 /// What a module without clock, disk, network and async never names.
 const IMPURE: &[&str] = &[
     "Instant::now",
@@ -85,6 +102,21 @@ fn no_production_item_has_a_part_for_tests() {
         });
         assert_eq!(parts.count(), usize::from(path == EXCEPTION), "{path}");
     }
+}
+
+#[test]
+fn few_files_ask_which_kind_of_hold_it_is() {
+    let names_a_hold = |code: &str| {
+        let names = code.split("HoldKind::").skip(1);
+        // The names of functions begin with a small letter, and those of constants are in capitals.
+        names
+            .into_iter()
+            .any(|name| name.starts_with(char::is_uppercase) && name[1..].starts_with(char::is_lowercase))
+    };
+    let is_test = |path: &str| path.contains("simulation") || path.contains("tests");
+    let files = code_by_path().into_iter().filter(|(path, code)| !is_test(path) && names_a_hold(code));
+    let files: Vec<String> = files.map(|(path, _)| path).collect();
+    assert_eq!(files, NAME_A_HOLD);
 }
 
 #[test]
