@@ -165,7 +165,7 @@ impl From<ControlError> for Response {
         };
         let status = match rejection {
             Rejection::NoEnvironment(_) => StatusCode::BAD_REQUEST,
-            Rejection::NotSupported(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Rejection::NotSupported { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Rejection::NothingPlanned => StatusCode::SERVICE_UNAVAILABLE,
             Rejection::NothingToRelease { .. } | Rejection::OtherRevision { .. } => StatusCode::CONFLICT,
             Rejection::UnknownEnvironment { .. } => StatusCode::NOT_FOUND,

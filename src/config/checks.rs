@@ -9,7 +9,7 @@ use super::folders::{state_dir, untrusted_tree, work_trees};
 use super::merge::{Flags, Merged, ProcessEnvironment, merge};
 use super::settings::{FORGE, Settings};
 use super::values::StateRemote;
-use crate::model::{escaped, unmatchable_advice};
+use crate::model::{ServiceKind, escaped, unmatchable_advice};
 
 #[derive(Clone, Debug)]
 pub struct LoadedSettings {
@@ -71,8 +71,10 @@ impl Merged {
         }
         if command == Command::Import && !self.settings.service_kind.can().read_live {
             // The other settings are not missing if the answer is `--from`.
-            let why = "`import` reads the service only with `--service-kind featureprobe`; otherwise, give its JSON with \
-                       `--from`";
+            let why = format!(
+                "`import` reads the service only with `--service-kind {}`; otherwise, give its JSON with `--from`",
+                ServiceKind::words_with(|can| can.read_live)
+            );
             let place = self.place("service_kind").unwrap_or_else(|| "service kind".to_owned());
             return self.report(place, why);
         }
@@ -209,7 +211,10 @@ impl Merged {
             (_, false) => return,
         };
         if !self.settings.service_kind.can().read_live {
-            let why = "a service with only the documented endpoint cannot be read; needs `--service-kind featureprobe`";
+            let why = format!(
+                "a service with only the documented endpoint cannot be read; needs `--service-kind {}`",
+                ServiceKind::words_with(|can| can.read_live)
+            );
             self.report(place, why);
         }
     }
@@ -237,8 +242,11 @@ impl Merged {
                 .get(name)
                 .filter(|given| Some(given.text.as_str()) != preset && !(name == "drift_interval" && is_off));
             if let Some(place) = given.map(|given| given.place.clone()) {
-                let why =
-                    "needs `--service-kind featureprobe`: with `documented`, the service cannot be read";
+                let why = format!(
+                    "needs `--service-kind {}`: with `{}`, the service cannot be read",
+                    ServiceKind::words_with(|can| can.read_live),
+                    self.settings.service_kind.as_str()
+                );
                 self.report(place, why);
             }
         }

@@ -46,9 +46,10 @@ pub enum Rejection {
     #[error("nothing in {} waits for `{what}`", place(.environment.as_ref()))]
     NothingToRelease { what: Override, environment: Option<EnvironmentId>, waiting: Vec<Override> },
     #[error(
-        "`{0}` is not supported with `service_kind: documented`, which offers no way to read the service"
+        "`{what}` is not supported with `service_kind: {}`, which offers no way to read the service",
+        .kind.as_str()
     )]
-    NotSupported(Override),
+    NotSupported { what: Override, kind: ServiceKind },
     #[error("revision `{}` is not the one that is planned, {current}", crate::model::escaped(.given))]
     OtherRevision { given: String, current: CommitId },
     #[error("no toggle of the environment `{environment}` is known")]
@@ -63,7 +64,7 @@ impl Rejection {
     /// Returns the way out, if one exists.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::NoEnvironment(_) | Self::NotSupported(_) => None,
+            Self::NoEnvironment(_) | Self::NotSupported { .. } => None,
             Self::NothingPlanned => {
                 Some("see `/readyz` for the reason; try again after the first pass".to_owned())
             }
@@ -93,7 +94,7 @@ pub(super) fn release(
 ) -> Result<Released, Rejection> {
     let what = request.what;
     if what.is_about_toggles() && !kind.can().read_live {
-        return Err(Rejection::NotSupported(what));
+        return Err(Rejection::NotSupported { what, kind });
     }
     let refused = status.source.refused;
     let current = refused.or(status.source.revision);
@@ -334,7 +335,10 @@ mod tests {
         assert_eq!(no_environment, Err(Rejection::NoEnvironment(Override::MassChange)));
         let drift =
             release(&request(Override::OverwriteDrift, "shop/prod"), &status(), ServiceKind::Documented);
-        assert_eq!(drift, Err(Rejection::NotSupported(Override::OverwriteDrift)));
+        assert_eq!(
+            drift,
+            Err(Rejection::NotSupported { what: Override::OverwriteDrift, kind: ServiceKind::Documented })
+        );
         let nothing = release(&request(Override::History, ""), &Status::default(), ServiceKind::Documented);
         assert_eq!(nothing, Err(Rejection::NothingPlanned));
     }

@@ -2,6 +2,10 @@
 //!
 //! An id never changes its meaning, because scripts and CI annotations refer to it.
 
+use std::sync::LazyLock;
+
+use crate::model::ServiceKind;
+
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -142,8 +146,15 @@ checks! {
 }
 
 /// The help on a percentage rollout, in any notation.
-pub(super) const ROLLOUT: &str =
-    "write a split, such as `split: { \"on\": 25, \"off\": 75 }`, which needs `service_kind: featureprobe`";
+pub(super) static ROLLOUT: LazyLock<String> = LazyLock::new(|| {
+    let needs = needs_split();
+    format!("write a split, such as `split: {{ \"on\": 25, \"off\": 75 }}`{needs}")
+});
+
+/// Returns the end of the help on a split.
+pub(super) fn needs_split() -> String {
+    format!(", which needs `service_kind: {}`", ServiceKind::words_with(|can| can.split))
+}
 
 /// The help on a `datetime` condition without `subject`.
 pub(super) const NOW: &str =

@@ -48,7 +48,10 @@ impl ConditionChecker<'_> {
         // The positioned reader requires the subject of all other conditions.
         if subject.is_none() && kind == "segment" && !has_optional_subject(kind, self.kind) {
             let finding = at.finding(&check::MISSING_FIELD, Part::Key, "a condition needs `subject`");
-            let help = "a segment has no attribute to name: conditions on segments need `service_kind: featureprobe`";
+            let help = format!(
+                "a segment has no attribute to name: conditions on segments need `service_kind: {}`",
+                ServiceKind::words_with(|can| can.refer)
+            );
             add(self.findings, finding.help(help));
         }
         self.vocabulary(kind, predicate.as_deref(), objects.as_deref().unwrap_or_default(), at);
@@ -175,12 +178,10 @@ impl ConditionChecker<'_> {
             ("rightObjects", right_objects.is_some()),
         ];
         let is_between = predicate.as_deref() == Some("between");
+        let kinds = ServiceKind::words_with(|can| can.between);
+        let needs = format!("the fields of `between` need `service_kind: {kinds}`");
         let unwanted = match self.kind.can().between {
-            false => Some((
-                &check::UNKNOWN_KEY,
-                "a condition",
-                "the fields of `between` need `service_kind: featureprobe`",
-            )),
+            false => Some((&check::UNKNOWN_KEY, "a condition", needs.as_str())),
             true if is_between => None,
             true => Some((
                 &check::SUPERFLUOUS_FIELD,

@@ -4,7 +4,7 @@
 //! A key of another tool stands for one of a document, which is then not missing as well: who followed both
 //! helps would get, for example, a rule without its conditions.
 
-use super::check::{ROLLOUT, SERVE_FORMS, quoted as in_backticks};
+use super::check::{ROLLOUT, SERVE_FORMS, needs_split, quoted as in_backticks};
 use super::dialects;
 use super::finding::shown;
 use super::meant;
@@ -99,7 +99,7 @@ pub(super) fn key(
         let help = match serve(value, variations) {
             Some(serve) => format!("write `{own}: {serve}` instead{}", needs(&serve)),
             None if *own == "serve" && !plain.starts_with("varia") => {
-                format!("a rule has this in its `serve`: {ROLLOUT}")
+                format!("a rule has this in its `serve`: {}", *ROLLOUT)
             }
             None => format!("write `{own}` instead, with the variation to serve"),
         };
@@ -115,8 +115,8 @@ pub(super) fn key(
     Some(ForeignKey { help, stands_for: std::slice::from_ref(own) })
 }
 
-fn needs(serve: &str) -> &'static str {
-    if serve.contains("split:") { ", which needs `service_kind: featureprobe`" } else { "" }
+fn needs(serve: &str) -> String {
+    if serve.contains("split:") { needs_split() } else { String::new() }
 }
 
 fn scalar(node: &Node) -> Option<&str> {

@@ -332,7 +332,7 @@ impl ServeChecker<'_> {
         if serve.split.is_some() && !self.kind.can().split {
             let split = at.key("split");
             let finding = split.finding(&check::UNKNOWN_KEY, Part::Key, "a serve has no `split`");
-            return add(self.findings, finding.help(ROLLOUT));
+            return add(self.findings, finding.help(ROLLOUT.as_str()));
         }
         let error = match self.names.resolve(serve) {
             Ok(Serve::Nothing) if if_empty != IfEmpty::Allowed => return self.empty(if_empty, at),
@@ -368,7 +368,8 @@ impl ServeChecker<'_> {
     fn empty(&mut self, if_empty: IfEmpty, at: &At<'_>) {
         let help = match self.kind.can().unconfigured {
             false => format!(
-                "{SERVE_FORMS}; an empty `defaultServe` needs `service_kind: featureprobe` and `disabled: true`"
+                "{SERVE_FORMS}; an empty `defaultServe` needs `service_kind: {}` and `disabled: true`",
+                ServiceKind::words_with(|can| can.unconfigured)
             ),
             true if if_empty == IfEmpty::Stops => format!("{SERVE_FORMS}; {STOPS}"),
             true => format!("{SERVE_FORMS}; {VANISHES}"),
@@ -575,7 +576,8 @@ pub(super) fn prerequisites(
     if !kind.can().refer {
         let message = "`content` has no `prerequisites`";
         let finding = list.finding(&check::UNKNOWN_KEY, Part::Key, message);
-        return add(findings, finding.help("prerequisites need `service_kind: featureprobe`"));
+        let kinds = ServiceKind::words_with(|can| can.refer);
+        return add(findings, finding.help(format!("prerequisites need `service_kind: {kinds}`")));
     }
     let mut first = HashMap::new();
     for (index, prerequisite) in all.iter().enumerate() {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::meaning::LARGEST_CONTENT;
 use crate::model::{
-    Between, Condition, Content, Payload, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation,
-    WHOLE, escaped, listed,
+    Abilities, Between, Condition, Content, Payload, Prerequisite, Rule, Serve, ServiceKind, Targeting,
+    Variation, WHOLE, escaped, listed,
 };
 
 /// The reason why no document can express what the service has, in one line of escaped text.
@@ -63,17 +63,20 @@ fn expressible(mut targeting: Targeting, kind: ServiceKind) -> Result<Targeting>
         && content.rules.iter().all(|rule| is_select(&rule.serve));
     let mut conditions = content.rules.iter().flat_map(|rule| &rule.conditions);
     let has_between = conditions.any(|condition| condition.between.is_some());
-    let parts = [
-        ("a serve that is not one variation", !serves_one && !can.split),
-        ("prerequisites", has_prerequisites && !can.refer),
-        ("a `between` condition", has_between && !can.between),
+    type HasAbility = fn(Abilities) -> bool;
+    let parts: [(_, _, HasAbility); 3] = [
+        ("a serve that is not one variation", !serves_one, |can| can.split),
+        ("prerequisites", has_prerequisites, |can| can.refer),
+        ("a `between` condition", has_between, |can| can.between),
     ];
-    let used = parts.into_iter().filter(|(_, is_used)| *is_used);
-    let used: Vec<String> = used.map(|(what, _)| what.to_owned()).collect();
+    let missing = parts.into_iter().filter(|(_, is_used, has)| *is_used && !has(can));
+    let (used, needed): (Vec<String>, Vec<HasAbility>) =
+        missing.map(|(what, _, has)| (what.to_owned(), has)).unzip();
     if used.is_empty() {
         return Ok(targeting);
     }
-    refuse(format!("it has {}, which needs `service_kind: featureprobe`", listed(&used)))
+    let kinds = ServiceKind::words_with(|can| needed.iter().all(|has| has(can)));
+    refuse(format!("it has {}, which needs `service_kind: {kinds}`", listed(&used)))
 }
 
 fn rule(at: &str, value: &Value, count: usize) -> Result<Rule> {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::check;
-use super::check::{CONDITIONS, Check, ROLLOUT, condition_example, example, quoted};
+use super::check::{CONDITIONS, Check, ROLLOUT, condition_example, example, needs_split, quoted};
 use super::finding::{Finding, Spot, add, did_you_mean, is_affordable, shown};
 use super::foreign;
 use super::meant;
@@ -548,7 +548,7 @@ impl ShapeReader<'_> {
                 (weights.len() == items.len()).then_some(RawSplit::ByIndex(weights))
             }
             _ => {
-                self.wrong_type(field, "percentages by name, or a list of weights", Some(ROLLOUT));
+                self.wrong_type(field, "percentages by name, or a list of weights", Some(&ROLLOUT));
                 None
             }
         }
@@ -573,7 +573,7 @@ impl ShapeReader<'_> {
         match &node.kind {
             NodeKind::Scalar(text, _) if !node.is_null() => Some(Text(text.clone())),
             _ => {
-                self.wrong_type(&field, "made of numbers", Some(ROLLOUT));
+                self.wrong_type(&field, "made of numbers", Some(&ROLLOUT));
                 None
             }
         }
@@ -607,8 +607,8 @@ fn is_scalar(node: &Node) -> bool {
 /// Returns the help on a split in another notation, which is `split` in that of documents.
 fn rollout(split: Option<String>) -> String {
     match split {
-        Some(split) => format!("write `split: {split}`, which needs `service_kind: featureprobe`"),
-        None => ROLLOUT.to_owned(),
+        Some(split) => format!("write `split: {split}`{}", needs_split()),
+        None => ROLLOUT.clone(),
     }
 }
 
@@ -728,12 +728,12 @@ pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
     let not_whole = |help| Err(wrong_type(name, value, "a whole number", help));
     let text = match value {
         // A percent sign is an attempt at a percentage rollout, so the help explains that.
-        NodeKind::Scalar(text, _) if text.ends_with('%') => return not_whole(Some(ROLLOUT)),
+        NodeKind::Scalar(text, _) if text.ends_with('%') => return not_whole(Some(&ROLLOUT)),
         NodeKind::Scalar(text, Style::Plain) => text,
         NodeKind::Scalar(..) => {
             return not_whole(Some("write it without quotes, or write `variation` to name a variation"));
         }
-        _ => return not_whole(Some(ROLLOUT)),
+        _ => return not_whole(Some(&ROLLOUT)),
     };
     match integer(text) {
         Integer::Index(index) => Ok(index),

@@ -36,8 +36,8 @@ pub struct Abilities {
     pub between: bool,
     /// A toggle that was never configured is disabled and has no default serve.
     pub unconfigured: bool,
-    /// SDKs that are known evaluate the documents. Then an unknown word in a condition is an error, what a
-    /// condition compares with is checked as the SDKs parse it, and findings say what users would see.
+    /// The SDKs of FeatureProbe evaluate the documents. Then an unknown word in a condition is an error, what a
+    /// condition compares with is checked as they parse it, and findings say what users would see.
     pub evaluate: bool,
 }
 
@@ -93,6 +93,12 @@ impl ServiceKind {
             Self::Documented => &DOCUMENTED,
             Self::FeatureProbe => &FEATURE_PROBE,
         }
+    }
+
+    /// Returns the words of the kinds with an ability, as a message names them after the name of the setting.
+    pub fn words_with(has: impl Fn(Abilities) -> bool) -> String {
+        let kinds = Self::ALL.into_iter().filter(|kind| has(kind.can()));
+        kinds.map(Self::as_str).collect::<Vec<_>>().join("|")
     }
 
     /// Returns what services of this kind can do.

@@ -37,7 +37,7 @@ pub(crate) use condition::{
 pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use dialect::ServiceKind;
-pub(crate) use dialect::ServiceLimits;
+pub(crate) use dialect::{Abilities, ServiceLimits};
 pub use forge::Forge;
 pub(crate) use forge::WebhookProof;
 pub(crate) use graph::{Components, components};

@@ -6,8 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{
-    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderMap, HeaderName,
-    HeaderValue, LOCATION, RETRY_AFTER,
+    ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
 };
 use reqwest::{RequestBuilder, Response};
 use url::Url;
@@ -160,8 +159,8 @@ impl ServiceConnection {
         authorization: Authorization,
         limit: usize,
     ) -> Result<Received, Outcome> {
-        // FeatureProbe responds in this language by default, but a proxy may add another one.
-        let request = self.http.get(url).header(ACCEPT_LANGUAGE, "en-US");
+        let headers = protocol(self.kind).read_headers.iter();
+        let request = headers.fold(self.http.get(url), |get, (name, value)| get.header(*name, *value));
         self.send(request, authorization, limit).await
     }
 
@@ -177,7 +176,8 @@ impl ServiceConnection {
         limit: usize,
     ) -> Result<Received, Outcome> {
         let started = Instant::now();
-        let request = request.header(AUTHORIZATION, header).header(ACCEPT, "application/json");
+        let request = request.header(protocol(self.kind).token_header, header);
+        let request = request.header(ACCEPT, "application/json");
         let request = request.build();
         // Without the query. The path is percent-encoded, so it contains no control characters.
         let line = request.as_ref().ok().map(|request| {

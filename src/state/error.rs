@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::folder::{Holder, Place};
 use super::shared::RemoteFault;
 use crate::git::{Libgit2Error, ObjectError, ObjectFault, RepositoryError, is_full};
-use crate::model::{ObjectId, ToggleId};
+use crate::model::{ObjectId, ServiceKind, ToggleId};
 
 /// The cause that prevented reading or writing state.
 #[derive(Debug, thiserror::Error)]
@@ -80,23 +80,24 @@ pub enum Error {
 impl Error {
     /// Returns the advice for the operator, if there is any.
     pub fn hint(&self) -> Option<String> {
+        let readable = ServiceKind::words_with(|can| can.read_live);
         // No wildcard arm, so that each new error needs a decision.
         Some(match self {
             Self::BrokenJournal { path, .. } => format!(
                 "the journal has the requests that are not recorded yet; move the state folder `{}` away: the next run \
-                 is then a first pass, with `--first-pass adopt` for `--service-kind featureprobe`, which compares, otherwise with \
+                 is then a first pass, with `--first-pass adopt` for `--service-kind {readable}`, which compares, otherwise with \
                  `--first-pass assert`, which sends every toggle again",
                 path.parent().unwrap_or(path).display()
             ),
             Self::BrokenRepository { path, .. } => format!(
                 "run `git -C {} fsck`; if you cannot repair the repository, move the whole state folder away: the next run \
-                 is then a first pass, with `--first-pass adopt` for `--service-kind featureprobe`, otherwise with `assert`",
+                 is then a first pass, with `--first-pass adopt` for `--service-kind {readable}`, otherwise with `assert`",
                 path.display()
             ),
             Self::RecordLost { dir } => format!(
                 "restore `state.git` in it, whose ref `refs/gitoggle/applied` is the record; without it, move the whole state \
                  folder `{}` away: the next run is then a first pass, with `--first-pass adopt` for `--service-kind \
-                 featureprobe`, which compares, otherwise with `--first-pass assert`, which sends every toggle again",
+                 {readable}`, which compares, otherwise with `--first-pass assert`, which sends every toggle again",
                 dir.display()
             ),
             Self::ForeignCommit { .. } => {

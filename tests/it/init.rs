@@ -138,6 +138,7 @@ fn the_kind_of_service_is_set_wherever_the_program_runs() {
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
     let workflow: serde_json::Value = serde_yaml::from_str(&read(".github/workflows/gitoggle.yaml")).unwrap();
     assert_eq!(workflow["env"]["GITOGGLE_SERVICE_KIND"], "featureprobe");
+    assert_eq!(workflow["jobs"]["drift"]["if"], "github.event_name == 'schedule'");
     let hooks = read(".pre-commit-config.yaml");
     let entries = hooks.lines().filter(|line| line.contains("entry:"));
     assert!(entries.clone().all(|line| line.ends_with(" --service-kind featureprobe")), "{hooks}");

@@ -344,7 +344,10 @@ fn total(report: &Report, kind: ServiceKind) -> String {
     }
     let is_adopted = |edit: &StateEdit| matches!(edit, StateEdit::Adopt(_));
     if recorded > 0 && report.plan.state_edits().iter().any(is_adopted) {
-        let comparing = if kind.can().read_live { "--on-drift hold" } else { "--service-kind featureprobe" };
+        let comparing = match kind.can().read_live {
+            true => "--on-drift hold".to_owned(),
+            false => format!("--service-kind {}", ServiceKind::words_with(|can| can.read_live)),
+        };
         let _ = writeln!(
             text,
             "the adopted documents were not compared with the service (`{comparing}` does that)"

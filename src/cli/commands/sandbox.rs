@@ -93,12 +93,16 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Fa
 /// Reads the initial data, and refuses the options that belong to the other kind of service.
 fn data(kind: ServiceKind, args: &SandboxArgs) -> Result<Option<String>, Failure> {
     let refused = |text: &str, hint: &str| Err(Failure::new(ExitStatus::Usage, text).hint(hint));
+    let readable = ServiceKind::words_with(|can| can.read_live);
     match (kind.can().read_live, &args.data, &args.history_file) {
         (false, Some(_), _) => {
-            refused("--data needs a service that can be read", "add --service-kind featureprobe")
+            refused("--data needs a service that can be read", &format!("add --service-kind {readable}"))
         }
         (true, _, Some(_)) => refused(
-            "--history-file is not supported with --service-kind featureprobe, which keeps everything in memory",
+            &format!(
+                "--history-file is not supported with --service-kind {}, which keeps everything in memory",
+                kind.as_str()
+            ),
             "read the history of a toggle at …/targeting/versions",
         ),
         (_, Some(file), _) => std::fs::read_to_string(file).map(Some).map_err(|error| {

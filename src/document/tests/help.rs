@@ -100,7 +100,7 @@ fn a_percentage_rollout_is_told_what_it_needs() {
             let document = read_as(kind, with("{ select: 1 }", rollout));
             let lines = lines(&document);
             assert_eq!(lines.len(), 1, "{rollout}: {lines:?}");
-            assert!(lines[0].ends_with(check::ROLLOUT), "{rollout}: {lines:?}");
+            assert!(lines[0].ends_with(check::ROLLOUT.as_str()), "{rollout}: {lines:?}");
         }
     }
 }

@@ -11,7 +11,15 @@ use crate::model::{Sent, Serve, ToggleId, Variation};
 use crate::service::BaseUrl;
 use crate::service::outcome::ErrorCode;
 
-pub(super) const PROTOCOL: Protocol = Protocol { publish, create, scheme: "", error_code };
+pub(super) const PROTOCOL: Protocol = Protocol {
+    publish,
+    create,
+    token_header: "authorization",
+    scheme: "",
+    // FeatureProbe responds in this language by default, but a proxy may add another one.
+    read_headers: &[("accept-language", "en-US")],
+    error_code,
+};
 
 fn publish(base: &BaseUrl, toggle: &ToggleId, sent: &Sent) -> WriteRequest {
     request(Method::PATCH, base.targeting(toggle), body(sent).into())

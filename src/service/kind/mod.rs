@@ -18,8 +18,12 @@ pub(super) struct Protocol {
     pub(super) publish: fn(&BaseUrl, &ToggleId, &Sent) -> WriteRequest,
     /// Returns the request that creates a toggle. Only a kind of service that can be read is asked to.
     pub(super) create: fn(&BaseUrl, &NewToggle<'_>) -> WriteRequest,
+    /// The header of the token, and of the SDK key of an environment.
+    pub(super) token_header: &'static str,
     /// What is sent before the token, which is configured without it: a scheme and a space, or nothing.
     pub(super) scheme: &'static str,
+    /// The headers of a request that reads.
+    pub(super) read_headers: &'static [(&'static str, &'static str)],
     /// Returns what the code of an error means.
     pub(super) error_code: fn(&str) -> ErrorCode,
 }
