@@ -15,10 +15,10 @@ use super::setup;
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{
     CiSystem, CommentDraft, CommentKey, CommentPlan, CommentResult, CommitStatus, CommitVerdict, ForgeClient,
-    ForgeError, ForgeReviews, ForgeSettings, ForgeTarget, PullRequest,
+    ForgeError, ForgeReviews, ForgeSettings, ForgeTarget, MergedRequest, PullRequest,
 };
 use crate::model::{ChangeDigestError, Forge, ReviewedChanges, escaped, shell_word};
-use crate::pass::{BranchRange, FetchHints, QueueRange, Range, ReviewSource};
+use crate::pass::{BranchRange, FetchHints, MergedRange, QueueRange, Range, ReviewSource};
 use crate::plan::Plan;
 use crate::report::{self, Links};
 use crate::source::{CacheMode, Source};
@@ -102,7 +102,7 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
     let is_of_job = flag.is_none_or(|flag| Some(flag) == own);
     let fetch = fetch_hints(&target, job.as_ref().map(|job| job.system));
     let (head, source, base) = job.map_or((None, None, None), |job| (job.head, job.source, job.base));
-    Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, base, merged_as: None, fetch }))
+    Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, base, merged: None, fetch }))
 }
 
 fn fetch_hints(target: &str, system: Option<CiSystem>) -> FetchHints {
@@ -125,8 +125,8 @@ fn fetch_hints(target: &str, system: Option<CiSystem>) -> FetchHints {
     }
 }
 
-/// Returns what the merge of a pull request has changed, if it is merged and its job is run again. Without
-/// `plan`, which has nothing then, nobody could review what an earlier run has missed.
+/// Returns the range of a pull request that is merged, if its job is run again. Without `plan`, which has
+/// nothing then, nobody could review what an earlier run has missed.
 pub(super) fn merged(settings: &Settings, range: &Range, plan: &Plan) -> Option<Range> {
     let Range::PullRequest(branch) = range else {
         return None;
@@ -141,8 +141,10 @@ pub(super) fn merged(settings: &Settings, range: &Range, plan: &Plan) -> Option<
     let since = revisions.time(head.commit)?;
     let client = ForgeClient::new(target, &setup::network(settings)).ok()?;
     // Without an answer, the plan stays as it is.
-    let merged_as = client.merged_as(number, &branch.target, since).ok()??;
-    Some(Range::PullRequest(BranchRange { merged_as: Some(merged_as), ..branch.clone() }))
+    let merged = client.merged_request(number, &branch.target, head.commit, since).ok()??;
+    let MergedRequest { commit, head, base, commits } = merged;
+    let merged = Some(MergedRange { commit, head, base, commits });
+    Some(Range::PullRequest(BranchRange { merged, ..branch.clone() }))
 }
 
 /// Said by a comment that has more changes than it can list.

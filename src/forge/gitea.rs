@@ -73,6 +73,8 @@ impl Routes for Gitea {
         Some(ListedRequest {
             number: entry["number"].as_u64()?,
             commit: commit_id(&entry["merge_commit_sha"]),
+            head: commit_id(&entry["head"]["sha"]),
+            base: commit_id(&entry["merge_base"]),
             is_merged,
             changed_at: seconds(&entry["closed_at"]).or_else(|| seconds(&entry["merged_at"])),
             comments: None,

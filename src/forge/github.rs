@@ -10,6 +10,7 @@ use super::routes::{
     ForgeComment, ForgeRequest, ForgeRow, ListedRequest, RequestedPage, Resource, Routes, TokenKind,
     Variables, commit_id, component, linked_page, seconds, user_id,
 };
+use crate::model::CommitId;
 use crate::transport::Secret;
 
 pub(super) const GITHUB: ForgeRow = ForgeRow {
@@ -54,9 +55,14 @@ impl GitHub {
 const MERGED: &str = "query($owner: String!, $name: String!, $branch: String!, $after: String) { \
      repository(owner: $owner, name: $name) { pullRequests(baseRefName: $branch, states: [MERGED], \
      orderBy: {field: UPDATED_AT, direction: DESC}, first: 50, after: $after) { \
-     pageInfo { hasNextPage endCursor } nodes { number baseRefName updatedAt mergedAt mergeCommit { oid } \
+     pageInfo { hasNextPage endCursor } nodes { number baseRefName headRefOid updatedAt mergedAt mergeCommit { oid } \
      comments(first: 50) { pageInfo { hasNextPage } nodes { body author { ... on User { databaseId } \
      ... on Bot { databaseId } } } } } } } }";
+
+/// The commits that a pull request had when it was merged. The `base.sha` of its event may be older than
+/// what the branch had before the merge.
+const COMMITS: &str = "query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) { \
+     pullRequest(number: $number) { commits(first: 100) { totalCount nodes { commit { oid } } } } } }";
 
 const HIDDEN: &str = "query($id: ID!) { node(id: $id) { ... on IssueComment { isMinimized } } }";
 
@@ -130,6 +136,18 @@ impl Routes for GitHub {
         graphql(MERGED, variables)
     }
 
+    fn commits(&self, number: u64) -> Option<ForgeRequest> {
+        let (owner, name) = self.name.split_once('/').unwrap_or_default();
+        Some(graphql(COMMITS, json!({ "owner": owner, "name": name, "number": number })))
+    }
+
+    fn read_commits(&self, answer: &Value) -> Option<Vec<CommitId>> {
+        let commits = &answer["data"]["repository"]["pullRequest"]["commits"];
+        let nodes = commits["nodes"].as_array()?;
+        let all = nodes.iter().map(|node| commit_id(&node["commit"]["oid"])).collect::<Option<Vec<_>>>()?;
+        (commits["totalCount"].as_u64() == u64::try_from(all.len()).ok()).then_some(all)
+    }
+
     fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
         listed(answer)["nodes"].as_array().or_else(|| answer.as_array())
     }
@@ -148,6 +166,8 @@ impl Routes for GitHub {
         Some(ListedRequest {
             number: entry["number"].as_u64()?,
             commit: commit_id(&entry["mergeCommit"]["oid"]),
+            head: commit_id(&entry["headRefOid"]),
+            base: None,
             is_merged: entry["baseRefName"].as_str().is_none_or(|base| base == branch),
             changed_at: seconds(&entry["updatedAt"]),
             comments: first_comments(&entry["comments"]),

@@ -155,9 +155,13 @@ impl Routes for GitLab {
         // A merge without a merge commit leaves the squashed commit, or the newest one of the branch.
         const COMMITS: [&str; 3] = ["merge_commit_sha", "squash_commit_sha", "sha"];
         let is_of_branch = entry["target_branch"].as_str().is_none_or(|target| target == branch);
+        let commit = COMMITS.iter().find_map(|name| commit_id(&entry[*name]));
         Some(ListedRequest {
             number: entry["iid"].as_u64()?,
-            commit: COMMITS.iter().find_map(|name| commit_id(&entry[*name])),
+            commit,
+            head: commit_id(&entry["sha"]).filter(|head| Some(*head) != commit),
+            // Its jobs have a variable.
+            base: None,
             is_merged: entry["state"].as_str() == Some("merged") && is_of_branch,
             changed_at: seconds(&entry["updated_at"]),
             comments: None,

@@ -39,7 +39,7 @@ pub(crate) struct PullRequest {
     pub number: Option<String>,
     /// The repository that the pull request belongs to, such as `owner/name`.
     pub repository: Option<String>,
-    /// The commit of the target branch when the job was started, if the CI system names it.
+    /// Where the branch began, or what a queue merges into, if the CI system names it.
     pub base: Option<String>,
     /// Whether it is a merge queue's: `head` is the result of merging the pull requests of the queue into
     /// `base`.
@@ -97,7 +97,8 @@ impl Job<'_> {
             head: text(&request["head"]["sha"]),
             number: number.map(|number| number.to_string()).or_else(|| named.map(str::to_owned)),
             repository: self.get("GITHUB_REPOSITORY"),
-            base: text(&request["base"]["sha"]),
+            // That of the event may be older than what the branch began at.
+            base: None,
             is_queue: false,
         })
     }

@@ -29,6 +29,19 @@ pub(crate) struct RequestReview {
     pub(crate) plan: CommentPlan,
 }
 
+/// How a pull request was merged.
+#[derive(Clone, Debug)]
+pub(crate) struct MergedRequest {
+    /// What the branch had after the merge.
+    pub(crate) commit: CommitId,
+    /// The newest commit of the pull request, if the forge names it.
+    pub(crate) head: Option<CommitId>,
+    /// Where the pull request began, if the forge names it.
+    pub(crate) base: Option<CommitId>,
+    /// The commits of the pull request, if the forge lists all of them.
+    pub(crate) commits: Vec<CommitId>,
+}
+
 /// The reviews that a pass looks for.
 pub(crate) struct ReviewQuery<'a> {
     /// The ref of the commits, which may be a detached `HEAD`.
@@ -142,17 +155,27 @@ impl ForgeClient {
         Ok(if is_over { None } else { self.routes.next_page(&answer, page.number) })
     }
 
-    /// Returns what `branch` had after pull request `number` was merged; none if it is not. It was not merged
-    /// before `since`, in seconds since 1970-01-01 UTC.
-    pub(crate) fn merged_as(
+    /// Returns how pull request `number` was merged into `branch`; none if it is not. `head` is its newest
+    /// commit as far as the job knows. It was not merged before `since`, in seconds since 1970-01-01 UTC.
+    pub(crate) fn merged_request(
         &self,
         number: u64,
         branch: &str,
+        head: CommitId,
         since: i64,
-    ) -> Result<Option<CommitId>, ForgeError> {
+    ) -> Result<Option<MergedRequest>, ForgeError> {
         const CLOCKS: i64 = 24 * 3600;
-        let merged = self.merged_requests(branch, since - CLOCKS)?;
-        Ok(merged.get(&number).and_then(|request| request.commit))
+        let mut merged = self.merged_requests(branch, since - CLOCKS)?;
+        let Some(ListedRequest { commit: Some(commit), head: newest, base, .. }) = merged.remove(&number)
+        else {
+            return Ok(None);
+        };
+        let is_fast_forward = commit == newest.unwrap_or(head);
+        let commits = match self.routes.commits(number).filter(|_| is_fast_forward) {
+            Some(request) => self.routes.read_commits(&self.call(&request)?.body).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        Ok(Some(MergedRequest { commit, head: newest, base, commits }))
     }
 
     /// Returns whether a pull request is being merged into `branch`.

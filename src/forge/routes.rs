@@ -80,6 +80,10 @@ pub(super) struct ListedRequest {
     pub(super) number: u64,
     /// What the branch had after the merge; none while the forge does not know it yet.
     pub(super) commit: Option<CommitId>,
+    /// The newest commit of its own branch.
+    pub(super) head: Option<CommitId>,
+    /// Where its own branch began, if the list says so.
+    pub(super) base: Option<CommitId>,
     pub(super) is_merged: bool,
     /// The time that the list is sorted by, in seconds since 1970-01-01 UTC: not before the merge.
     pub(super) changed_at: Option<i64>,
@@ -190,6 +194,14 @@ pub(super) trait Routes {
     fn merged(&self, branch: &str, since: i64, page: &RequestedPage) -> ForgeRequest;
     /// Reads one of the entries. `is_merged` is false for one that was closed, or merged into another branch.
     fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest>;
+    /// Asks for the commits of a pull request, if that is how the forge tells where its branch began.
+    fn commits(&self, _number: u64) -> Option<ForgeRequest> {
+        None
+    }
+    /// Reads them; none if the forge does not list all.
+    fn read_commits(&self, _answer: &Value) -> Option<Vec<CommitId>> {
+        None
+    }
     /// The pull requests that are being merged into `branch`, if the forge lists them apart.
     fn merging(&self, _branch: &str) -> Option<ForgeRequest> {
         None

@@ -32,7 +32,7 @@ pub use event::{Event, Observe, PassContext, PublishAnswer};
 pub use history::{DeploymentHistory, DeploymentPart, DeploymentQuery, HistoryReader, name_subjects};
 pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
-pub use range::{BranchRange, FetchHints, QueueRange, Range, RangeError, plan_range};
+pub use range::{BranchRange, FetchHints, MergedRange, QueueRange, Range, RangeError, plan_range};
 pub(crate) use record::applied_tree;
 pub(crate) use report::{CHECK_SERVICE, FRUITLESS};
 pub use report::{ChangeResult, Report, StopReason};

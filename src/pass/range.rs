@@ -301,6 +301,8 @@ pub enum RangeError {
         escaped(head)
     )]
     Cut { target: String, head: String, hint: String },
+    #[error("the pull request was merged, and which of the merged commits are its own is not known")]
+    Merged,
     #[error("the commit `{}` of the {of} is not in this clone", escaped(commit))]
     NoCommit { of: &'static str, commit: String, hint: String },
     #[error("`{}` of `{flag}` names a {kind}, not a commit", escaped(revision))]
@@ -328,6 +330,7 @@ impl RangeError {
             | Self::NoCommit { hint, .. }
             | Self::NoTarget { hint, .. }
             | Self::Unknown { hint, .. } => hint.clone(),
+            Self::Merged => "compare two revisions with `--from` and `--to`".to_owned(),
             Self::NotARevision { .. } => {
                 "pass a branch, a tag, a commit, or an expression such as `HEAD~2`".to_owned()
             }
@@ -365,12 +368,25 @@ pub struct BranchRange {
     /// The id of the newest commit; by default that of `HEAD`.
     pub head: Option<String>,
     pub source: Option<String>,
-    /// The id of the target's commit when the job was started, if the CI system names it.
+    /// The id of the commit where the branch began, if the CI system names it.
     pub base: Option<String>,
-    /// What the target had after the merge, if the pull request is merged.
-    pub merged_as: Option<CommitId>,
+    /// How it was merged, if it is.
+    pub merged: Option<MergedRange>,
     /// How to fetch what is missing.
     pub fetch: FetchHints,
+}
+
+/// How a pull request was merged, as its forge knows it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MergedRange {
+    /// What the target had after the merge.
+    pub commit: CommitId,
+    /// The newest commit of the pull request.
+    pub head: Option<CommitId>,
+    /// Where its branch began.
+    pub base: Option<CommitId>,
+    /// Its commits, if the forge lists all of them.
+    pub commits: Vec<CommitId>,
 }
 
 /// What a merge queue merges at once.
@@ -436,18 +452,8 @@ impl BranchRange {
     fn resolve(&self, revisions: &RevisionLookup) -> Result<Ends, Error> {
         let checked_out = find(revisions, "HEAD", "HEAD")?;
         let head = self.head(revisions, &checked_out)?;
-        // A fast-forward leaves no merge and no copies: only the job knows where it began.
-        if self.merged_as == Some(head.commit)
-            && let Some(before) = self.base_of_job(revisions)
-        {
-            let base = NamedCommit { name: self.target.clone(), ..before };
-            return Ok(Ends { base, head, is_merge: true });
-        }
-        if let Some(merge) = self.merged_as
-            && let Some(before) = revisions.before_merge(merge, head.commit)
-        {
-            let base = NamedCommit { name: self.target.clone(), commit: before };
-            return Ok(Ends { base, head: NamedCommit { commit: merge, ..head }, is_merge: false });
+        if let Some(merged) = &self.merged {
+            return self.after_merge(revisions, merged, head);
         }
         let target = match self.merged_target(revisions, &checked_out, &head) {
             Some(target) => target,
@@ -463,33 +469,37 @@ impl BranchRange {
             Some(bases) if bases.is_empty() => {
                 Err(RangeError::Unrelated { target: name(&target), head: name(&head) })?
             }
-            // The job is run again after the merge.
-            Some(bases) if self.is_of_job && bases == [head.commit] => self.merged(revisions, target, head),
             Some(_) => Ok(Ends { base: target, head, is_merge: true }),
         }
     }
 
-    /// Returns the ends of a pull request that is merged: what the merge has changed.
-    fn merged(
+    /// Returns the ends of a pull request that is merged: the merge of its newest commit into what the target
+    /// had before. What was pushed to the target, or came with the same merge, is not part of it.
+    fn after_merge(
         &self,
         revisions: &RevisionLookup,
-        target: NamedCommit,
+        merged: &MergedRange,
         head: NamedCommit,
     ) -> Result<Ends, Error> {
-        if let Some([merge, before]) = revisions.merge_of(target.commit, head.commit)? {
-            let base = NamedCommit { commit: before, ..target };
-            return Ok(Ends { base, head: NamedCommit { commit: merge, ..head }, is_merge: false });
-        }
-        // A fast-forward leaves no merge.
-        Ok(match self.base_of_job(revisions) {
-            Some(before) => Ends { base: NamedCommit { name: target.name, ..before }, head, is_merge: true },
-            None => Ends { base: target, head, is_merge: true },
-        })
-    }
-
-    /// Returns the commit of the target when the job was started.
-    fn base_of_job(&self, revisions: &RevisionLookup) -> Option<NamedCommit> {
-        self.base.as_deref().and_then(|base| revisions.find(base).ok())
+        let is_here = |commit: &CommitId| revisions.parents(*commit).is_some();
+        let newest = merged.head.filter(is_here).unwrap_or(head.commit);
+        let is_fast_forward = newest == merged.commit;
+        let is_merge = revisions.has(merged.commit, newest);
+        let before = if is_fast_forward {
+            let of_job = || Some(revisions.find(self.base.as_deref()?).ok()?.commit);
+            let began = merged.base.or_else(|| revisions.base_of(&merged.commits)).or_else(of_job);
+            began.filter(|began| *began != newest && revisions.has(newest, *began))
+        } else if is_merge {
+            let parents = revisions.parents(merged.commit).unwrap_or_default();
+            let before = parents.first().copied().filter(|_| parents.len() > 1);
+            before.filter(|before| !revisions.has(*before, newest))
+        } else {
+            revisions.before_copies(merged.commit, newest)
+        };
+        let before = before.ok_or(RangeError::Merged)?;
+        let commit = if is_merge { newest } else { merged.commit };
+        let base = NamedCommit { name: self.target.clone(), commit: before };
+        Ok(Ends { base, head: NamedCommit { commit, ..head }, is_merge })
     }
 
     fn head(&self, revisions: &RevisionLookup, checked_out: &NamedCommit) -> Result<NamedCommit, Error> {

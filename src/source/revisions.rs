@@ -127,22 +127,19 @@ impl RevisionLookup {
         find().map_err(|error| self.place.explain(error))
     }
 
-    /// Returns the merge that brought `head` into the branch whose tip is `target`, and the commit of the
-    /// branch before it; none if `head` is a commit of the branch itself.
-    pub(crate) fn merge_of(&self, target: CommitId, head: CommitId) -> Result<Option<[CommitId; 2]>, Error> {
-        let find = || {
-            let mut merge = target;
-            while merge != head {
-                let node = CommitNode::read(&self.repository, merge)?;
-                let Some(before) = node.parents(Parents::First).first().copied() else { break };
-                if before != head && !commit::is_descendant(&self.repository, before, head)? {
-                    return Ok(Some([merge, before]));
-                }
-                merge = before;
-            }
-            Ok::<_, Error>(None)
-        };
-        find().map_err(|error| self.place.explain(error))
+    /// Returns whether `commit` has `ancestor`, or is it.
+    pub(crate) fn has(&self, commit: CommitId, ancestor: CommitId) -> bool {
+        commit == ancestor || commit::is_descendant(&self.repository, commit, ancestor).unwrap_or(false)
+    }
+
+    /// Returns the commit that a branch began at: the newest one in the history of `own`, its commits, that is
+    /// not one of them. None if there is none that has all others.
+    pub(crate) fn base_of(&self, own: &[CommitId]) -> Option<CommitId> {
+        let parents = own.iter().map(|commit| self.parents(*commit)).collect::<Option<Vec<_>>>()?;
+        let before: Vec<CommitId> =
+            parents.concat().into_iter().filter(|parent| !own.contains(parent)).collect();
+        let has_all = |base: &&CommitId| before.iter().all(|other| self.has(**base, *other));
+        before.iter().find(has_all).copied()
     }
 
     /// Returns the time of a commit, in seconds since 1970-01-01 UTC; none if the repository lacks it.
@@ -150,17 +147,17 @@ impl RevisionLookup {
         Some(CommitNode::read(&self.repository, commit).ok()?.time)
     }
 
-    /// Returns the commit of the branch before a pull request was merged as `merge`. `head` is its newest
-    /// commit. After a rebase, the branch has a copy of each commit, with the same author and message, but no
-    /// copy of a merge.
-    pub(crate) fn before_merge(&self, merge: CommitId, head: CommitId) -> Option<CommitId> {
+    /// Returns the commit of the branch before a pull request was merged as `merge` by a squash or a rebase.
+    /// `head` is its newest commit. After a rebase, the branch has a copy of each commit, with the same author
+    /// and message, but no copy of a merge. What the branch has itself was not copied into it.
+    pub(crate) fn before_copies(&self, merge: CommitId, head: CommitId) -> Option<CommitId> {
         let (mut before, mut own) = (self.parents(merge)?, self.past_merges(head)?);
         if before.len() > 1 || !self.is_copy(merge, own) {
             return before.first().copied();
         }
         while let Some(parent) = self.parents(own).and_then(|parents| parents.first().copied()) {
             let (Some(original), [copy]) = (self.past_merges(parent), &before[..]) else { break };
-            if [parent, original].contains(copy) || !self.is_copy(*copy, original) {
+            if self.has(merge, original) || !self.is_copy(*copy, original) {
                 break;
             }
             let Some(older) = self.parents(*copy) else { break };
@@ -185,7 +182,8 @@ impl RevisionLookup {
         let read = |commit| commit::authored(&self.repository, commit).ok();
         let [copy, original] = [read(copy), read(original)];
         copy.zip(original).is_some_and(|(copy, original)| {
-            copy.author == original.author && copy.commit.message.trim() == original.commit.message.trim()
+            (copy.author, copy.email) == (original.author, original.email)
+                && copy.commit.message.trim() == original.commit.message.trim()
         })
     }
 

@@ -10,7 +10,7 @@ use crate::cli::{audience, forge, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::{Action, escaped};
-use crate::pass;
+use crate::pass::{self, RangeError};
 use crate::plan::{Change, DriftReport, OnDrift, Overwrite, Plan, PlanJson, json_for};
 use crate::report::{self, Links, PlanView};
 use crate::source::CacheMode;
@@ -53,6 +53,7 @@ pub(super) fn run(settings: &Settings, args: &PlanArgs) -> Result<ExitStatus, Fa
     let page = match (page(settings, files, args.audience.as_ref()), request) {
         (Err(failure), _) => return unable(settings, failure),
         (Ok(page), None) => show(FORMATS, &page, settings).map(|()| page)?,
+        (Ok(page), Some(_)) if page.keeps_comment => show(FORMATS, &page, settings).map(|()| page)?,
         (Ok(page), Some(request)) => {
             let shown = show(FORMATS, &page, settings);
             // The comment is about the plan, which a full disk of the job does not change.
@@ -97,6 +98,8 @@ pub(super) struct PlanPage {
     notes: Vec<String>,
     users: Option<UserImpact>,
     links: Option<Links>,
+    /// Whether it is not known what the comment should have.
+    keeps_comment: bool,
 }
 
 fn page(
@@ -104,15 +107,21 @@ fn page(
     files: pass::Files,
     audience: Option<&AudienceArgs>,
 ) -> Result<PlanPage, Failure> {
+    let mut keeps_comment = false;
     let pass::Planned { plan, notes, .. } = match forge::range(settings)? {
         Some(range) => {
             let source = setup::source(settings, CacheMode::Untouched);
             let plan = |range: &pass::Range| {
                 pass::plan_range(&source, &setup::rules(settings), range, files, settings.all_findings)
             };
-            let planned = plan(&range)?;
-            match forge::merged(settings, &range, &planned.plan) {
-                Some(merged) => plan(&merged)?,
+            let mut planned = plan(&range)?;
+            match forge::merged(settings, &range, &planned.plan).map(|merged| plan(&merged)) {
+                Some(Err(pass::Error::Range(unknown @ RangeError::Merged))) => {
+                    planned.notes.push(format!("{unknown}, so its comment stays as it is"));
+                    keeps_comment = true;
+                    planned
+                }
+                Some(merged) => merged?,
                 None => planned,
             }
         }
@@ -138,7 +147,7 @@ fn page(
         || matches!(settings.output, OutputFormat::Github | OutputFormat::Markdown);
     // Uncommitted files have no pages.
     let links = (is_linked && files == pass::Files::Committed).then(|| forge::links(settings));
-    Ok(PlanPage { plan, notes, users, links: links.flatten() })
+    Ok(PlanPage { plan, notes, users, links: links.flatten(), keeps_comment })
 }
 
 impl PlanPage {

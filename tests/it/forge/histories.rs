@@ -32,6 +32,8 @@ struct History {
     open: Vec<Change>,
     /// The changes that were merged into `main`, each with its commit.
     merged: Vec<(String, Change)>,
+    /// What `main` had before each of them, by number.
+    before: BTreeMap<u64, String>,
     /// What is applied, and the commit at which it was.
     applied: BTreeMap<&'static str, (String, String)>,
     next: u64,
@@ -50,6 +52,7 @@ impl History {
             rng,
             open: Vec::new(),
             merged: Vec::new(),
+            before: BTreeMap::new(),
             applied: BTreeMap::new(),
             next: 1,
             log: Vec::new(),
@@ -196,9 +199,46 @@ impl History {
         ways.extend((is_apart && is_linear).then_some(Merge::Rebase));
         let how = ways[self.rng.usize(..ways.len())];
         self.log.push(format!("merge {number}: {how:?}"));
+        let before = repo.id("main");
         self.team.merge(number, how);
+        // The forge may know the branch.
+        if self.rng.bool() {
+            let commits = repo.git(&["rev-list", "--reverse", &format!("{before}..{branch}")]);
+            let commits = commits.lines().map(str::to_owned).collect();
+            self.team.forge.held().branches.insert(number, (before.clone(), commits));
+        }
+        self.before.insert(number, before);
         let change = self.open.remove(at);
         self.merged.push((self.team.world.repo.head(), change));
+    }
+
+    /// Runs the plan job of a merged request again.
+    fn plan_again(&mut self) {
+        if self.merged.is_empty() {
+            return;
+        }
+        let at = self.rng.usize(..self.merged.len());
+        let (merge, Change { number, .. }) = self.merged[at].clone();
+        let repo = &self.team.world.repo;
+        let branch = format!("r{number}");
+        let Some(merged) = repo.try_git(&["merge-tree", "--write-tree", "main", &branch]).ok() else {
+            return;
+        };
+        let is_known = self.team.forge.held().branches.contains_key(&number);
+        self.log.push(format!("plan {number} again, which the forge knows: {is_known}"));
+        repo.checkout(&branch);
+        self.team.plan(number);
+        let is_fast_forward = repo.id(&branch) == merge;
+        let ages = |from: &str, to: &str| -> BTreeSet<_> {
+            let from = self.ages(from);
+            self.ages(to).into_iter().filter(|(toggle, age)| from[toggle] != *age).collect()
+        };
+        let now = ages("main", merged.lines().next().unwrap());
+        let own = ages(&self.before[&number], &merge);
+        // The job leaves the comment alone if it cannot tell.
+        if !now.is_empty() || is_known || !is_fast_forward {
+            self.merged[at].1.listed = Some(if now.is_empty() { own } else { now });
+        }
     }
 
     fn push(&mut self) {
@@ -319,6 +359,7 @@ impl History {
                 7 => self.push(),
                 8..12 => self.merge(),
                 12..14 => self.job(),
+                14 => self.plan_again(),
                 _ => {}
             }
         }

@@ -26,6 +26,8 @@ pub(super) enum Merge {
 /// Runs the job of a pull request, whose branch is checked out.
 pub(super) fn plan(forge: &StandIn, world: &World, number: u64) {
     let run = forge.job_for(number, world, world.bare("plan").set("repo", world.repo.path()));
+    let began = forge.held().branches.get(&number).map(|(began, _)| began.clone());
+    let run = run.env("CI_MERGE_REQUEST_DIFF_BASE_SHA", began.unwrap_or_default());
     let run = run.args("--pull-request --max-change-ratio 1");
     run.set("comment-on", forge.name()).exit(0).any_output();
 }
@@ -95,6 +97,39 @@ impl Team {
         let run = run.args("--pull-request --max-change-ratio 1").set("comment-on", self.forge.name());
         let run = run.exit(0).any_stdout();
         run.stderr_contains(&["there is no token"]);
+    }
+
+    /// Runs the job of a pull request again, for `head`. Its event has an old commit of the target, and GitLab
+    /// names the commit where the branch began, if it is known.
+    fn plan_again(&self, number: u64, head: &str, old: &str, began: Option<&str>) -> String {
+        let (world, repo) = (&self.world, &self.world.repo);
+        repo.checkout(head);
+        let event = format!(
+            r#"{{"number":{number},"pull_request":{{"number":{number},"head":{{"sha":"{head}"}},"base":{{"sha":"{old}"}}}}}}"#
+        );
+        let event = world.write("event.json", &event);
+        let run = self.forge.job_for(number, world, world.bare("plan").set("repo", repo.path()));
+        let run = match began {
+            _ if self.forge.kind != Kind::GitLab => run.env("GITHUB_EVENT_PATH", event),
+            Some(began) => run.env("CI_MERGE_REQUEST_DIFF_BASE_SHA", began),
+            None => run,
+        };
+        let run = run.args("--pull-request --max-change-ratio 1").set("comment-on", self.forge.name());
+        let output = run.start_piped().wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Returns the text of the comment on a pull request.
+    fn comment(&self, number: u64) -> String {
+        let comments = self.forge.comments().into_iter();
+        comments.filter(|comment| comment.request == number).map(|comment| comment.body).collect()
+    }
+
+    /// States which commits the forge counts to a pull request, oldest first, and where it began.
+    fn knows(&self, number: u64, base: &str, commits: &[&str]) {
+        let commits = commits.iter().map(|commit| (*commit).to_owned()).collect();
+        self.forge.held().branches.insert(number, (base.to_owned(), commits));
     }
 
     /// Merges a pull request.
@@ -463,6 +498,118 @@ fn a_fast_forward_of_several_commits_is_held_with_its_request_and_planned_again_
             run.args("--pull-request").set("comment-on", "gitlab").exit(0).any_output();
             team.publishes(&["t0", "t1"]);
         }
+    }
+}
+
+/// Makes a direct push of `t2` to `main`, and a pull request with one commit for each of `t0` and `t1` that
+/// begins after the push, or has it through a merge of `main` between the two. Returns the commits before the
+/// push, of the push, and of the branch.
+fn beside_a_push(team: &Team, has_merge: bool) -> (String, String, Vec<String>) {
+    let repo = &team.world.repo;
+    let before = repo.head();
+    team.set("t2", 30);
+    let pushed = repo.head();
+    repo.checkout(if has_merge { &before } else { &pushed }).branch("r1");
+    team.set("t0", 21);
+    let mut own = vec![repo.head()];
+    if has_merge {
+        repo.merge("main", "Update the branch");
+        own.push(repo.head());
+    }
+    team.set("t1", 21);
+    own.push(repo.head());
+    (before, pushed, own)
+}
+
+#[test]
+fn a_direct_push_is_never_part_of_a_request_that_is_planned_again() {
+    for (kind, has_merge) in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+        // The forge knows where the request began, or it does not.
+        for is_known in [true, false] {
+            let team = Team::new(kind);
+            let (before, pushed, own) = beside_a_push(&team, has_merge);
+            let head = own.last().unwrap();
+            team.merge(1, Merge::FastForward);
+            if is_known {
+                team.knows(1, &pushed, &own.iter().map(String::as_str).collect::<Vec<_>>());
+            }
+            let said = team.plan_again(1, head, &before, is_known.then_some(&pushed));
+            let body = team.comment(1);
+            assert!(!body.contains("shop/prod/t2"), "{kind:?}: {body}");
+            let why = "the pull request was merged, and which of the merged commits are its own is not known, so its \
+                       comment stays as it is";
+            assert_eq!(said.contains(why), !is_known, "{kind:?}: {said}");
+            assert_eq!(body.is_empty(), !is_known);
+            team.job().exit(4).any_output();
+            team.sent(if is_known { &["t0", "t1"] } else { &[] });
+        }
+    }
+}
+
+#[test]
+fn a_job_for_an_older_commit_of_a_fast_forward_leaves_the_comment_alone() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let (before, pushed, own) = beside_a_push(&team, true);
+        // The newest commit is the merge of `main`, whose first parent is the older one.
+        team.world.repo.force(&own[1]);
+        team.merge(1, Merge::FastForward);
+        team.plan_again(1, &own[0], &before, Some(&pushed));
+        assert_eq!(team.comment(1), "", "{kind:?}");
+        team.job().exit(4).any_output();
+        team.sent(&[]);
+    }
+}
+
+#[test]
+fn what_else_came_with_the_merge_of_a_request_is_not_part_of_it() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let (repo, before) = (&team.world.repo, team.world.repo.head());
+        repo.branch("r1");
+        team.set("t0", 21);
+        let head = repo.head();
+        // Somebody merges more than the request, and changes a file in the merge.
+        repo.branch("local");
+        team.set("t1", 21);
+        repo.checkout("main").git(&["merge", "--quiet", "--no-ff", "--no-commit", "local"]);
+        repo.file("shop/prod/t2.yaml", doc(30)).commit("Merge all");
+        team.forge.merge(1, repo.head());
+        team.knows(1, &before, &[&head]);
+        team.plan_again(1, &head, &before, Some(&before));
+        let body = team.comment(1);
+        let listed = ["t0", "t1", "t2"].map(|toggle| body.contains(&format!("shop/prod/{toggle}")));
+        assert_eq!(listed, [true, false, false], "{kind:?}: {body}");
+        team.job().exit(4).any_output();
+        team.sent(&["t0"]);
+        // Another push on top is not what it was merged as, either.
+        team.set("t3", 30);
+        team.forge.held().merged[0].commit = repo.head();
+        team.forge.held().comments.clear();
+        team.plan_again(1, &head, &before, Some(&before));
+        assert_eq!(team.comment(1), "", "{kind:?}");
+    }
+}
+
+#[test]
+fn a_commit_of_the_target_is_not_the_copy_of_another_one_with_its_message() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let repo = &team.world.repo;
+        // The branch begins at a commit that a direct push has the message of.
+        repo.file("shop/prod/t3.yaml", doc(30)).commit("Update");
+        let before = repo.head();
+        repo.branch("r1");
+        team.set("t0", 21);
+        let head = repo.head();
+        repo.checkout("main").file("shop/prod/t2.yaml", doc(30)).commit("Update");
+        team.merge(1, Merge::Rebase);
+        team.plan_again(1, &head, &before, Some(&before));
+        let body = team.comment(1);
+        let listed = ["t0", "t2", "t3"].map(|toggle| body.contains(&format!("shop/prod/{toggle}")));
+        assert_eq!(listed, [true, false, false], "{kind:?}: {body}");
+        team.job().exit(4).any_output();
+        team.sent(&["t0"]);
     }
 }
 

@@ -122,6 +122,16 @@ fn graphql(held: &mut Held, body: &Value) -> Option<Answer> {
         let is_minimized = held.hidden.contains(&id);
         return Some(ok(200, &json!({ "data": { "node": { "isMinimized": is_minimized } } })));
     }
+    if query.contains("commits(first: 100)") {
+        let number = variables["number"].as_u64()?;
+        let commits = held.branches.get(&number).map(|(_, commits)| commits.clone()).unwrap_or_default();
+        let nodes: Vec<Value> = commits.iter().map(|id| json!({ "commit": { "oid": id } })).collect();
+        let commits = json!({ "totalCount": nodes.len(), "nodes": nodes });
+        return Some(ok(
+            200,
+            &json!({ "data": { "repository": { "pullRequest": { "commits": commits } } } }),
+        ));
+    }
     let order = "states: [MERGED], orderBy: {field: UPDATED_AT, direction: DESC}, first: 50";
     let is_known = query.contains(order) && variables["owner"] == "shop" && variables["name"] == "toggles";
     is_known.then_some(())?;
@@ -129,7 +139,9 @@ fn graphql(held: &mut Held, body: &Value) -> Option<Answer> {
         return Some(refused(503, "the forge is away"));
     }
     let branch = variables["branch"].as_str()?;
-    let requests = newest_first(held).into_iter().filter(|request| request.branch == branch);
+    let requests = newest_first(held);
+    let held = &*held;
+    let requests = requests.into_iter().filter(|request| request.branch == branch);
     let nodes = requests.map(|request| {
         let all = held.comments.iter().filter(|comment| comment.request == request.request);
         let all: Vec<Value> = all
@@ -140,6 +152,7 @@ fn graphql(held: &mut Held, body: &Value) -> Option<Answer> {
             "baseRefName": branch,
             "updatedAt": time(request.at),
             "mergeCommit": { "oid": request.commit },
+            "headRefOid": head(held, request.request),
             "comments": { "pageInfo": { "hasNextPage": all.len() > 50 }, "nodes": all[..all.len().min(50)] },
         })
     });
@@ -163,6 +176,11 @@ fn newest_first(held: &mut Held) -> Vec<Merged> {
         merged.remove(0);
     }
     merged
+}
+
+/// Returns the newest commit of the branch of a request, if the forge knows it.
+fn head(held: &Held, number: u64) -> Option<&String> {
+    held.branches.get(&number).and_then(|(_, commits)| commits.last())
 }
 
 fn time(seconds: u64) -> String {
@@ -197,13 +215,15 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
     };
     let branch = pairs[branch];
     let requests = newest_first(held).into_iter().filter(|request| request.at > since);
+    let held = &*held;
     let entries = requests.filter(|request| kind == Kind::Gitea || request.branch == branch).map(|request| {
         let Merged { request, commit, branch, at } = request;
         if kind == Kind::GitLab {
             // Fast-forward and rebase leave neither a merge commit nor a squashed one.
+            let head = head(held, request).unwrap_or(&commit);
             return json!({
                 "iid": request, "state": "merged", "target_branch": branch, "updated_at": time(at),
-                "merge_commit_sha": null, "squash_commit_sha": null, "sha": commit,
+                "merge_commit_sha": (*head != commit).then_some(&commit), "squash_commit_sha": null, "sha": head,
             });
         }
         // Old versions of Forgejo do not filter by the branch.
@@ -218,6 +238,10 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
             recorded[name] = value;
         }
         recorded["base"]["ref"] = json!(branch);
+        if let Some((base, commits)) = held.branches.get(&request) {
+            recorded["merge_base"] = json!(base);
+            recorded["head"]["sha"] = json!(commits.last());
+        }
         recorded
     });
     let entries: Vec<Value> = entries.collect();

@@ -62,6 +62,9 @@ pub(crate) struct Held {
     pub(crate) opened: BTreeMap<u64, Value>,
     /// The pull requests that are not open any more.
     pub(crate) merged: Vec<Merged>,
+    /// The branches of merged requests, as far as the forge knows them: where each began, and its commits, oldest
+    /// first.
+    pub(crate) branches: BTreeMap<u64, (String, Vec<String>)>,
     /// How often the lists of merged requests are asked for before they have the last one.
     pub(crate) late: u32,
     /// Whether GitLab is merging a request, when it is asked for the first time.
