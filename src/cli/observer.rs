@@ -73,7 +73,7 @@ impl Progress {
 
     fn announce(&self, plan: &Plan) {
         let (source, changes) = (plan.source(), plan.changes());
-        let adopted = plan.adoptions();
+        let published = plan.requests().count();
         match self.format {
             // A consumer of JSON log lines cannot read plain text among them.
             Some(LogFormat::Json) => {
@@ -82,18 +82,17 @@ impl Progress {
             }
             Some(LogFormat::Pretty) | None => {
                 let (host, reference) = (escaped(&self.host), escaped(&source.reference));
-                let published = changes.len() - adopted;
-                let work = match (published, adopted) {
+                let work = match (published, changes.len() - published) {
                     (published, 0) => format!("publishing {} to", counted(published, "change")),
-                    (0, adopted) => format!("comparing {} with", counted(adopted, "document")),
-                    (published, adopted) => format!(
+                    (0, compared) => format!("comparing {} with", counted(compared, "document")),
+                    (published, compared) => format!(
                         "publishing {} to, and comparing {} with",
                         counted(published, "change"),
-                        counted(adopted, "document")
+                        counted(compared, "document")
                     ),
                 };
                 let text = format!("{work} {host} from {reference} at {}\n", source.revision);
-                let over: String = changes.iter().filter_map(over).collect();
+                let over: String = plan.requests().filter_map(over).collect();
                 let _ = Stream::Stderr.print(&(text + &over));
             }
         }
@@ -278,7 +277,7 @@ fn log_begin(host: &str, plan: &Plan) {
 
 /// Logs what a plan publishes over.
 fn log_listed(plan: &Plan) {
-    let over = plan.changes().iter().filter_map(|change| Some((change, change.overwrites()?)));
+    let over = plan.requests().filter_map(|change| Some((change, change.overwrites()?)));
     over.for_each(|(change, live)| log_over(change, live));
 }
 

@@ -54,9 +54,16 @@ impl ReviewSource {
                 Ok(unlisted.map(|change| (change.id.clone(), why(change))).collect())
             }
             Self::Forge(forge) => {
-                let merges = Merges::of(changes, snapshot, applied, config.rules.kind)?;
+                // A document that is applied has passed this, and who lets it replace a change on the service
+                // has decided on that.
+                let changes: Vec<&Change> =
+                    changes.iter().filter(|change| !matches!(change.before, Before::Live(_))).collect();
+                if changes.is_empty() {
+                    return Ok(Unlisted::new());
+                }
+                let merges = Merges::of(&changes, snapshot, applied, config.rules.kind)?;
                 let mut open: BTreeMap<&ToggleId, &Change> =
-                    changes.iter().map(|change| (&change.id, change)).collect();
+                    changes.iter().map(|change| (&change.id, *change)).collect();
                 let query = ReviewQuery {
                     reference: snapshot.reference(),
                     since: merges.since(config.clock.unix()),
@@ -125,7 +132,7 @@ struct Merges {
 
 impl Merges {
     fn of(
-        changes: &[Change],
+        changes: &[&Change],
         snapshot: &Snapshot,
         applied: &StateSnapshot,
         kind: ServiceKind,
@@ -218,9 +225,6 @@ impl Merges {
                 && self.history.parents(review.merged_as).len() == 1
         });
         match (bounds.applied, brought, next) {
-            _ if matches!(change.before, Before::Live(_)) => {
-                unlisted("and no plan of a pull request that was merged since lists it")
-            }
             (_, Some(RequestReview { number, plan, .. }), _) => UnlistedChange {
                 why: format!("came from pull request {number}, {}", why_unlisted(plan)),
                 request: (*plan != CommentPlan::Unlisted).then_some(*number),
@@ -255,14 +259,14 @@ impl Merges {
 
 /// Returns for each toggle those descendants of the commit of its change that a later commit undid.
 fn undone(
-    changes: &[Change],
+    changes: &[&Change],
     snapshot: &Snapshot,
     history: &HistoryEnd,
     after: &BTreeMap<CommitId, BTreeSet<CommitId>>,
     kind: ServiceKind,
 ) -> Result<BTreeMap<ToggleId, BTreeSet<CommitId>>, Error> {
     let reader = snapshot.reader()?;
-    let committed = changes.iter().filter_map(|change| Some((change, change.attribution.commit()?.id)));
+    let committed = changes.iter().filter_map(|change| Some((*change, change.attribution.commit()?.id)));
     let (changes, commits): (Vec<&Change>, Vec<CommitId>) = committed.unzip();
     let paths = changes.iter().zip(&commits).map(|(change, commit)| (&*change.path, &after[commit]));
     let paths: Vec<(&str, &BTreeSet<CommitId>)> = paths.collect();

@@ -162,8 +162,11 @@ impl History {
     /// Runs the job of `main`, and compares what it sends with the rule.
     fn job(&mut self) {
         self.service.world.repo.checkout("main");
-        let (expected, recorded) = self.due();
+        // A person may decide to publish over what others changed on the service.
+        let overwrites = self.rng.u8(..4) == 0;
+        let (expected, recorded) = self.due(overwrites);
         let run = self.any_job();
+        let run = if overwrites { run.arg("--overwrite-drift") } else { run };
         let run = self.forge.job(&self.service.world, run);
         let run = run.set("reviewed", self.forge.name()).set("max-change-ratio", "1");
         let requests = self.service.requests(|| drop(run.exit_in(&[0, 4]).any_output()));
@@ -171,7 +174,7 @@ impl History {
             .into_iter()
             .filter(|toggle| requests.iter().any(|one| one.starts_with(&format!("PATCH {toggle}/"))))
             .collect();
-        self.log.push(format!("job: {sent:?}"));
+        self.log.push(format!("job that overwrites: {overwrites}: {sent:?}"));
         assert_eq!(sent, expected, "seed {}: {:#?}", self.seed, self.log);
         let head = self.service.world.repo.head();
         for toggle in expected.iter().chain(&recorded) {
@@ -182,7 +185,7 @@ impl History {
     }
 
     /// Returns which toggles are sent, and which are only recorded.
-    fn due(&self) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+    fn due(&self, overwrites: bool) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
         let repo = &self.service.world.repo;
         let is_ancestor =
             |one: &str, other: &str| repo.try_git(&["merge-base", "--is-ancestor", one, other]).is_ok();
@@ -195,10 +198,17 @@ impl History {
                 repo.git(&["log", "-1", "--format=%H", "main", "--", &format!("shop/prod/{toggle}.yaml")]);
             let counts = |merge: &str| is_ancestor(&commit, merge) && !is_ancestor(merge, revision);
             let wanted = (*toggle, self.documents[*toggle]);
-            self.live[*toggle] == *applied
+            (overwrites || self.live[*toggle] == *applied)
                 && self.merged.iter().any(|(merge, listed)| listed.contains(&wanted) && counts(merge))
         };
-        (others.into_iter().filter(is_sent).collect(), recorded)
+        let mut sent: BTreeSet<_> = others.into_iter().filter(is_sent).collect();
+        // What is applied already needs no review.
+        let is_undone = |toggle: &&'static str| {
+            let document = self.documents[*toggle];
+            overwrites && document == self.applied[*toggle].0 && document != self.live[*toggle]
+        };
+        sent.extend(TOGGLES.into_iter().filter(is_undone));
+        (sent, recorded)
     }
 
     fn run(mut self) {
@@ -220,6 +230,31 @@ impl History {
 #[test]
 fn a_job_sends_what_a_comment_lists_and_no_person_has_changed() {
     super::histories::draw(|seed| History::new(seed).run());
+}
+
+#[test]
+fn a_decision_undoes_what_a_person_did_and_publishes_nothing_that_nobody_reviewed() {
+    for seed in 0..3 {
+        let mut history = History::new(seed);
+        history.service.edit("t0", body(30, "by hand"));
+        history.service.edit("t1", body(30, "by hand"));
+        // One document did not change, and the other one was pushed directly.
+        history.service.world.repo.checkout("main");
+        history.commit(("t1", 20));
+        let run = history.any_job();
+        let run = history.forge.job(&history.service.world, run).set("reviewed", history.forge.name());
+        let run = run.args("--overwrite-drift --max-change-ratio 1").exit(4);
+        let run = run.stdout_contains(&[
+            "applied shop/prod/t0",
+            "held shop/prod/t1",
+            "not reviewed: it came from commit",
+        ]);
+        let run = run.stderr_contains(&[
+            "publishing 1 change to, and comparing 1 document with",
+            "shop/prod/t0 publishes over what was changed on the service",
+        ]);
+        run.never_says(&["shop/prod/t1 publishes over"]);
+    }
 }
 
 #[test]
