@@ -16,8 +16,8 @@ use super::error::{ForgeError, Limit};
 use super::routes::{ForgeRequest, Resource, Routes, TokenKind};
 use crate::forge::ForgeTarget;
 use crate::transport::{
-    LONGEST_RETRY_AFTER, Network, REQUEST_TRIES, Secret, is_passing, proxy_fault, reason, request_backoff,
-    retry_after, sanitized,
+    LONGEST_RETRY_AFTER, Network, REQUEST_TRIES, Secret, proxy_fault, reason, request_backoff, retry_after,
+    sanitized,
 };
 
 /// For the head of a response and then for each read.
@@ -44,8 +44,16 @@ pub(crate) struct ForgeClient {
 
 /// A successful response.
 pub(super) struct ForgeAnswer {
+    pub(super) status: u16,
     pub(super) body: Value,
     pub(super) headers: HeaderMap,
+}
+
+impl ForgeAnswer {
+    /// Returns the error of an answer that is not as its API documents it.
+    pub(super) fn foreign(&self, what: &str) -> ForgeError {
+        ForgeError::Foreign { status: self.status, what: what.to_owned() }
+    }
 }
 
 /// The retries of one command, whichever of its requests fail.
@@ -72,9 +80,7 @@ impl Retries {
                 self.has_waited_for_limit |= limit.wait.is_none();
                 limit.wait.unwrap_or(Self::UNTIL_ANY_LIMIT_ENDS)
             }
-            // A conflict is one with another request of the moment.
-            ForgeError::Refused { status, .. } if *status == 409 || is_passing(*status) => Duration::ZERO,
-            ForgeError::Unreachable(_) => Duration::ZERO,
+            error if error.may_pass() => Duration::ZERO,
             _ => return None,
         };
         self.count += 1;
@@ -172,7 +178,7 @@ impl ForgeClient {
                 _ => Err(refused(code, "")),
             },
         }
-        .map(|body| ForgeAnswer { body, headers })
+        .map(|body| ForgeAnswer { status: status.as_u16(), body, headers })
     }
 
     fn redirect(&self, headers: &HeaderMap) -> String {

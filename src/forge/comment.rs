@@ -61,7 +61,7 @@ impl ForgeClient {
         loop {
             match self.put_once(number, draft, user) {
                 Ok(None) if round < ROUNDS => round += 1,
-                Ok(None) => return Err(ForgeError::foreign("its comments changed during every attempt")),
+                Ok(None) => return Err(ForgeError::Comments("changed during every attempt")),
                 Ok(Some(result)) => return Ok(result),
                 // The comment may have been created nevertheless, so the comments are listed before the next
                 // attempt.
@@ -93,7 +93,7 @@ impl ForgeClient {
         own.sort_unstable_by_key(|comment| comment.id);
         let mut own = own.into_iter();
         let Some(oldest) = own.next() else {
-            return Err(ForgeError::foreign("it did not return the new comment"));
+            return Err(ForgeError::Comments("do not have the new one"));
         };
         let is_current = same_text(&oldest.body, draft.body);
         let is_newer = !is_current && self.is_newer(number, &oldest.body, draft)?;
@@ -174,7 +174,7 @@ impl ForgeClient {
     pub(super) fn user(&self) -> Result<String, ForgeError> {
         let answer = self.call(&self.routes.user(self.token_kind))?;
         let user = self.routes.read_user(&answer.body);
-        user.ok_or_else(|| ForgeError::foreign("it did not name the user of the token"))
+        user.ok_or_else(|| answer.foreign("it did not name the user of the token"))
     }
 
     fn own_comments(
@@ -196,7 +196,7 @@ impl ForgeClient {
         for _ in 0..MOST_PAGES {
             let answer = self.call(&self.routes.comments(number, page))?;
             let Some(entries) = self.routes.entries(&answer.body) else {
-                return Err(ForgeError::foreign("it did not return a list of comments"));
+                return Err(answer.foreign("it did not return a list of comments"));
             };
             let comments = entries.iter().filter_map(|entry| self.routes.read_comment(entry));
             own.extend(comments.filter(|comment| comment.author == user));
@@ -205,7 +205,7 @@ impl ForgeClient {
                 None => return Ok(own),
             }
         }
-        Err(ForgeError::foreign("the pull request has too many comments"))
+        Err(ForgeError::Comments("are too many"))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::model::{Forge, rfc3339};
-use crate::transport::{NetworkError, SecretError};
+use crate::transport::{NetworkError, SecretError, is_passing};
 
 /// Why a forge did not do what was asked of it. Never contains the token; text of the forge is escaped.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +15,8 @@ pub(crate) enum ForgeError {
     Foreign { status: u16, what: String },
     #[error(transparent)]
     Limited(Limit),
+    #[error("the comments of the pull request {0}")]
+    Comments(&'static str),
     #[error("the branch that pull requests are merged into is unknown: `{0}` is not a branch")]
     NoBranch(String),
     #[error(transparent)]
@@ -23,6 +25,8 @@ pub(crate) enum ForgeError {
     NoToken(String),
     #[error("{}", refusal(*status, message))]
     Refused { status: u16, message: String },
+    #[error("the list of merged pull requests has no end: page {0} has only what earlier pages have")]
+    Repeats(u32),
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error("the forge is unreachable: {0}")]
@@ -61,10 +65,6 @@ fn refusal(status: u16, message: &str) -> String {
 }
 
 impl ForgeError {
-    pub(super) fn foreign(what: &str) -> Self {
-        Self::Foreign { status: 200, what: what.to_owned() }
-    }
-
     pub(super) fn refused(&self, expected: u16) -> bool {
         matches!(self, Self::Refused { status, .. } if *status == expected)
     }
@@ -78,12 +78,32 @@ impl ForgeError {
         matches!(self, Self::NoToken(_)) || [401, 403, 404].iter().any(|status| self.refused(*status))
     }
 
-    /// Returns advice for the operator.
-    pub(crate) fn hint(&self, api: Forge) -> Option<&'static str> {
+    /// Returns whether the same request may succeed in a moment.
+    pub(crate) fn may_pass(&self) -> bool {
         match self {
-            Self::Limited(_) => Some("run the job again after that"),
-            Self::NoBranch(_) => Some("name the branch with `--ref`"),
-            _ => self.is_denied().then(|| api.row().permissions),
+            // A conflict is one with another request of the moment.
+            Self::Refused { status, .. } => *status == 409 || is_passing(*status),
+            Self::Limited(_) | Self::Unreachable(_) => true,
+            Self::Comments(_)
+            | Self::Foreign { .. }
+            | Self::Network(_)
+            | Self::NoBranch(_)
+            | Self::NoToken(_)
+            | Self::Repeats(_)
+            | Self::Secret(_) => false,
+        }
+    }
+
+    /// Returns advice for the operator.
+    pub(crate) fn hint(&self, api: Forge) -> Option<String> {
+        let permissions = api.row().permissions;
+        match self {
+            Self::Limited(_) => Some("run the job again after that".to_owned()),
+            Self::NoBranch(_) => Some("name the branch with `--ref`".to_owned()),
+            Self::Refused { status: 401, .. } => {
+                Some(format!("the token may have expired or been revoked; if it is valid, {permissions}"))
+            }
+            _ => self.is_denied().then(|| permissions.to_owned()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reads the reviews of what was merged: the comments on the pull requests that were merged into a branch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::comment::{CommentKey, CommentPlan};
@@ -114,16 +114,20 @@ impl ForgeReviews {
 impl ForgeClient {
     /// Returns the pull requests that were merged into `branch` and changed after `since`, by number.
     fn merged_requests(&self, branch: &str, since: i64) -> Result<BTreeMap<u64, ListedRequest>, ForgeError> {
-        let mut merged = BTreeMap::new();
-        let mut page = RequestedPage { number: 1, cursor: None };
+        const FIRST: RequestedPage = RequestedPage { number: 1, cursor: None };
+        let (mut merged, mut known) = (BTreeMap::new(), BTreeSet::new());
+        let mut page = FIRST;
         loop {
-            let next = self.merged_page(branch, since, &page, &mut merged)?;
+            let before = known.len();
+            let next = self.merged_page(branch, since, &page, &mut merged, &mut known)?;
             match next {
+                // A list without an end would be asked for until the job is ended.
+                Some(_) if known.len() == before => return Err(ForgeError::Repeats(page.number)),
                 Some(next) => page = next,
                 // A request that changed meanwhile has moved to the first page, unless the pages have
                 // cursors.
                 None if page.number > 1 && page.cursor.is_none() => {
-                    self.merged_page(branch, since, &RequestedPage { number: 1, cursor: None }, &mut merged)?;
+                    self.merged_page(branch, since, &FIRST, &mut merged, &mut known)?;
                     return Ok(merged);
                 }
                 None => return Ok(merged),
@@ -131,22 +135,24 @@ impl ForgeClient {
         }
     }
 
-    /// Reads one page of the list. Returns the next one, unless it is older than `since`.
+    /// Reads one page of the list, and adds the numbers of all its requests to `known`. Returns the next one,
+    /// unless it is older than `since`.
     fn merged_page(
         &self,
         branch: &str,
         since: i64,
         page: &RequestedPage,
         merged: &mut BTreeMap<u64, ListedRequest>,
+        known: &mut BTreeSet<u64>,
     ) -> Result<Option<RequestedPage>, ForgeError> {
         let answer = self.call(&self.routes.merged(branch, since, page))?;
         let entries = self.routes.entries(&answer.body);
-        let entries =
-            entries.ok_or_else(|| ForgeError::foreign("it did not return a list of pull requests"))?;
+        let entries = entries.ok_or_else(|| answer.foreign("it did not return a list of pull requests"))?;
         let mut is_over = entries.is_empty();
         for entry in entries {
             let request = self.routes.read_merged(entry, branch);
-            let request = request.ok_or_else(|| ForgeError::foreign("a pull request has no number"))?;
+            let request = request.ok_or_else(|| answer.foreign("a pull request has no number"))?;
+            known.insert(request.number);
             is_over |= request.changed_at.is_some_and(|time| time < since);
             if request.is_merged {
                 merged.insert(request.number, request);

@@ -65,7 +65,7 @@ pub enum Error {
     #[error("could not read the reviews on `{}`", escaped(repository))]
     Reviews {
         repository: String,
-        hint: Option<&'static str>,
+        hint: String,
         #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -202,7 +202,7 @@ impl Error {
                 Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`, in this order".into())
             }
             Self::NoService => Some("pass `--base-url` and a token".into()),
-            Self::Reviews { hint, .. } => hint.map(Into::into).or(Some("nothing was sent; run it again".into())),
+            Self::Reviews { hint, .. } => Some(hint.clone()),
             Self::NoWorkTree => Some("omit `--worktree`, or pass a work tree as `--repo`".into()),
             Self::Service(error) => error.hint(),
             Self::TooManyFiles => Some("select one of the folders with `--root`".into()),

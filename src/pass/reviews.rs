@@ -76,7 +76,13 @@ impl ReviewSource {
                 });
                 let reviews = reviews.map_err(|error| Error::Reviews {
                     repository: forge.repository().to_owned(),
-                    hint: error.hint(forge.api()),
+                    hint: error.hint(forge.api()).unwrap_or_else(|| {
+                        let then = match error.may_pass() {
+                            true => "run it again",
+                            false => "the next run will end the same until that is changed",
+                        };
+                        format!("nothing was sent; {then}")
+                    }),
                     error: error.into(),
                 })?;
                 let why = |(id, change): (&ToggleId, &Change)| (id.clone(), merges.why(change, &reviews));

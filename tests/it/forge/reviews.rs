@@ -751,6 +751,50 @@ fn many_requests_are_listed_in_pages_and_the_oldest_one_counts() {
 }
 
 #[test]
+fn a_list_without_an_end_is_an_error() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        team.forge.held().is_endless = true;
+        let run = team.job().exit(1).stdout("");
+        run.stderr_contains(&[
+            "the list of merged pull requests has no end: page 2 has only what earlier pages have",
+            "hint: nothing was sent; the next run will end the same until that is changed",
+        ]);
+        team.sent(&[]);
+        team.forge.held().is_endless = false;
+        team.publishes(&["t0"]);
+    }
+}
+
+#[test]
+fn only_a_refusal_that_may_pass_is_worth_another_run() {
+    let again = "hint: nothing was sent; run it again\n";
+    let same = "hint: nothing was sent; the next run will end the same until that is changed\n";
+    let message = |status, text: &str| Answer::json(status, &format!(r#"{{"message":"{text}"}}"#));
+    for (answer, shown, hint) in [
+        (
+            message(401, "Bad credentials"),
+            "responded with 401: Bad",
+            "hint: the token may have expired or been revoked; ",
+        ),
+        (message(403, "no"), "responded with 403: no", "hint: the token needs the scopes"),
+        (message(410, "Gone"), "responded with 410: Gone", same),
+        (message(422, "Invalid"), "responded with 422: Invalid", same),
+        (Answer::html(200), "responded with 200, but not as its API does: the body is not JSON", same),
+        (Answer::status(204), "responded with 204, but not as its API does: it did not name the user", same),
+        (Answer::status(302).header("Location", "/x"), "it redirects to `/x`", same),
+        (message(500, "oops"), "responded with 500: oops", again),
+    ] {
+        let team = Team::new(Kind::Gitea);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        team.forge.service.answers((0..4).map(|_| answer.clone()));
+        team.job().exit(1).stdout("").stderr_contains(&["could not read the reviews on `", shown, hint]);
+        team.sent(&[]);
+    }
+}
+
+#[test]
 fn all_requests_that_were_merged_as_one_commit_count() {
     for kind in KINDS {
         let team = Team::new(kind);

@@ -158,11 +158,12 @@ fn graphql(held: &mut Held, body: &Value) -> Option<Answer> {
     });
     let nodes: Vec<Value> = nodes.collect();
     let start: usize = variables["after"].as_str().map_or(Some(0), |after| after.parse().ok())?;
+    let start = if held.is_endless { 0 } else { start };
     let end = nodes.len().min(start + 50);
     Some(ok(
         200,
         &json!({ "data": { "repository": { "pullRequests": {
-            "pageInfo": { "hasNextPage": end < nodes.len(), "endCursor": end.to_string() },
+            "pageInfo": { "hasNextPage": held.is_endless || end < nodes.len(), "endCursor": end.to_string() },
             "nodes": nodes[start..end],
         } } } }),
     ))
@@ -245,9 +246,10 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
         recorded
     });
     let entries: Vec<Value> = entries.collect();
-    let slice = entries.iter().skip(size * (page - 1)).take(size).cloned().collect();
+    let start = if held.is_endless { 0 } else { size * (page - 1) };
+    let slice = entries.iter().skip(start).take(size).cloned().collect();
     let answer = ok(200, &Value::Array(slice));
-    let has_more = entries.len() > size * page;
+    let has_more = held.is_endless || entries.len() > size * page;
     Some(match (kind, has_more) {
         (Kind::GitLab, true) => answer.header("X-Next-Page", &(page + 1).to_string()),
         (Kind::GitLab, false) => answer.header("X-Next-Page", ""),

@@ -67,6 +67,8 @@ pub(crate) struct Held {
     pub(crate) branches: BTreeMap<u64, (String, Vec<String>)>,
     /// How often the lists of merged requests are asked for before they have the last one.
     pub(crate) late: u32,
+    /// Whether each page of a list is the first one, and names a next one.
+    pub(crate) is_endless: bool,
     /// Whether GitLab is merging a request, when it is asked for the first time.
     pub(crate) is_merging: bool,
     /// The comments that somebody has hidden.
