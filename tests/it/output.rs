@@ -171,6 +171,19 @@ fn the_numbers_of_an_apply_are_the_same_in_text_and_json() {
 }
 
 #[test]
+fn the_numbers_of_an_apply_that_tries_nothing_are_those_of_its_text() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit_pay(19, "Add nonsense");
+    let run = |verb: &str| world.connected(verb).args("--on-invalid stop -o json").exit(3).any_stderr().json();
+    let (plan, apply) = (run("plan"), run("apply"));
+    assert_eq!(apply["summary"], plan["summary"]);
+    let numbers = ["text", "changes", "held", "invalid"].map(|name| apply["summary"][name].to_string());
+    assert_eq!(numbers, ["\"nothing to publish · 2 held\"", "0", "2", "1"]);
+    let text = world.apply().args("--on-invalid stop").exit(3).any_stderr();
+    text.stdout_contains(&["\nnothing to publish · 2 held\n"]);
+}
+
+#[test]
 fn an_apply_without_changes_reports_that() {
     World::with_pay_applied().apply().exit(0).stdout(
         r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE

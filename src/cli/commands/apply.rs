@@ -447,7 +447,7 @@ impl<'a> ReportJson<'a> {
             kind: result.hold().filter(|_| result.is_held()).and_then(|hold| hold.kind),
             reason: result.reason(),
         });
-        let totals = Totals::of(report);
+        let (totals, plan) = (Totals::of(report), json(&report.plan));
         let counts = PassCounts {
             text: totals.line(report).unwrap_or_else(|| report.plan.summary()),
             changes: totals.changes(),
@@ -456,7 +456,8 @@ impl<'a> ReportJson<'a> {
             records: totals.converged.len(),
         };
         Self {
-            plan: json(&report.plan).carried_out(counts),
+            // Of a pass that tried nothing, the text is the plan, which has its own numbers.
+            plan: if report.results.is_empty() { plan } else { plan.carried_out(counts) },
             results: results.collect(),
             totals,
             stopped: report.stopped.as_ref().map(ToString::to_string),
