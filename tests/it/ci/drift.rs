@@ -60,6 +60,9 @@ impl Hosted {
         job("told").exits(0, &["replaced shop/prod/pay"]);
         let told = request();
         assert!(told.len() == 1 && told[0].contains("comment: an incident"), "{told:?}");
+        // A squash merge takes the message of the commit.
+        let message = Repo::at(&self.origin).git(&["log", "-1", "--format=%B", BRANCH]);
+        assert!(message.contains("comment: an incident"), "{message}");
         self.changes(40, "higher");
         job("more").exits(0, &["replaced shop/prod/pay"]);
         assert_ne!(self.drift_branch().unwrap(), first);
