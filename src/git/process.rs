@@ -59,6 +59,7 @@ pub(super) fn local(repository: &Path) -> Command {
     command
         // Whatever is missing is not fetched from the promisor of a partial clone.
         .env("GIT_ALLOW_PROTOCOL", "none")
+        .env("GIT_ATTR_NOSYSTEM", "1")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env_remove("HOME")
@@ -66,7 +67,8 @@ pub(super) fn local(repository: &Path) -> Command {
         .env_remove("GIT_CONFIG_COUNT")
         .env_remove("GIT_CONFIG_PARAMETERS")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .args(["-c", "core.fsync=all", "-c", "core.hooksPath=/dev/null"])
+        // Some versions read the attributes of `HEAD` in a bare repository.
+        .args(["-c", "attr.tree=none", "-c", "core.fsync=all", "-c", "core.hooksPath=/dev/null"])
         .stdin(Stdio::null())
         .stderr(Stdio::null());
     command

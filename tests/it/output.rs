@@ -174,7 +174,8 @@ fn the_numbers_of_an_apply_are_the_same_in_text_and_json() {
 fn the_numbers_of_an_apply_that_tries_nothing_are_those_of_its_text() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit_pay(19, "Add nonsense");
-    let run = |verb: &str| world.connected(verb).args("--on-invalid stop -o json").exit(3).any_stderr().json();
+    let run =
+        |verb: &str| world.connected(verb).args("--on-invalid stop -o json").exit(3).any_stderr().json();
     let (plan, apply) = (run("plan"), run("apply"));
     assert_eq!(apply["summary"], plan["summary"]);
     let numbers = ["text", "changes", "held", "invalid"].map(|name| apply["summary"][name].to_string());

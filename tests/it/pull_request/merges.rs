@@ -154,6 +154,21 @@ fn a_conflict_is_a_finding_and_the_rest_is_planned() {
 }
 
 #[test]
+fn attributes_take_no_part_in_the_merge() {
+    let world = forked();
+    let union = "*.yaml merge=union\n";
+    world.repo.checkout("main").file(".gitattributes", union).commit("Unite").checkout("feature");
+    world.repo.file(".gitattributes", union);
+    std::fs::write(world.repo.path().join(".git/info/attributes"), union).unwrap();
+    std::fs::create_dir_all(world.path("home/.config/git")).unwrap();
+    world.write("home/.config/git/attributes", union);
+    set(&world.repo, "pay", 21).commit("Ask for 21 years").checkout("main");
+    set(&world.repo, "pay", 30).commit("Ask for 30 years").checkout("feature");
+    let run = pull_request(&world).env("HOME", world.path("home"));
+    run.exit(3).any_stderr().stdout_contains(&["changed this document in ways that cannot be merged"]);
+}
+
+#[test]
 fn a_deletion_against_an_edit_is_a_conflict() {
     for (deletes, edits) in [("main", "feature"), ("feature", "main")] {
         let world = forked();
