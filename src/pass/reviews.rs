@@ -15,7 +15,7 @@ use crate::model::{
 use crate::pass::Error;
 use crate::pass::attribution::asks_for;
 use crate::pass::config::Config;
-use crate::plan::{Before, Change};
+use crate::plan::Change;
 use crate::source::{self, HistoryEnd, Snapshot};
 use crate::state::{AppliedHistory, RecordsSince, StateSnapshot};
 
@@ -56,8 +56,7 @@ impl ReviewSource {
             Self::Forge(forge) => {
                 // A document that is applied has passed this, and who lets it replace a change on the service
                 // has decided on that.
-                let changes: Vec<&Change> =
-                    changes.iter().filter(|change| !matches!(change.before, Before::Live(_))).collect();
+                let changes: Vec<&Change> = changes.iter().filter(|change| !change.is_applied).collect();
                 if changes.is_empty() {
                     return Ok(Unlisted::new());
                 }
@@ -94,9 +93,8 @@ impl ReviewSource {
 
 /// Returns where a change came from, and what its review lacks: continues the sentence "it …".
 fn origin(change: &Change, lacks: &str) -> String {
-    match (&change.before, change.attribution.commit()) {
-        // The document is applied, and was replaced on the service.
-        (Before::Live(_), _) => format!("undoes a change on the service, {lacks}"),
+    match (change.is_applied, change.attribution.commit()) {
+        (true, _) => format!("undoes a change on the service, {lacks}"),
         (_, None) => format!("came from files that are not committed, {lacks}"),
         (_, Some(commit)) => format!("came from commit {}, {lacks}", commit.id.short()),
     }

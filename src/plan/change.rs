@@ -25,6 +25,8 @@ pub struct Change {
     pub comment_max_chars: u32,
     /// Whether it repeats the request with the unknown outcome, with the same body and comment.
     pub is_retry: bool,
+    /// Whether the document is applied, and only the service has something else.
+    pub is_applied: bool,
     /// Whether it may replace a change that someone else made on the service.
     pub overwrite: Overwrite,
     /// What it replaces besides the targeting, and who needs its toggle, as far as that is known. Boxed,

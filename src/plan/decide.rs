@@ -162,6 +162,8 @@ pub(super) struct DraftChange {
     /// The file with another targeting that it replaces.
     pub(super) replaced: Option<Box<ObjectId>>,
     pub(super) is_retry: bool,
+    /// Whether the document is applied, and only the service has something else.
+    pub(super) is_applied: bool,
     pub(super) pass: PassOrder,
 }
 
@@ -237,12 +239,15 @@ fn document(
     overwritten: Option<&Live>,
 ) -> ToggleDecision {
     let (replaced, is_retry) = (replaced(&applied, &version), is_retry(&applied, &version));
+    let is_applied =
+        matches!(&applied, AppliedVersion::Document { payload, .. } if *payload == version.payload);
     let publish = |version, action, before| {
-        ToggleDecision::Publish(Box::new(DraftChange { version, replaced, action, before, is_retry, pass }))
+        let draft = DraftChange { version, replaced, action, before, is_retry, is_applied, pass };
+        ToggleDecision::Publish(Box::new(draft))
     };
     match applied {
         AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing),
-        AppliedVersion::Document { payload, .. } if payload == version.payload => match overwritten {
+        AppliedVersion::Document { .. } if is_applied => match overwritten {
             Some(Live::Toggle(live)) => publish(version, Action::Update, Before::of_live(&live.content)),
             Some(Live::Missing { .. } | Live::Untargeted) => {
                 publish(version, Action::Create, Before::Nothing)
@@ -341,6 +346,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         action: Action::Disable,
         before,
         is_retry,
+        is_applied: false,
         pass: PassOrder::Later,
     }))
 }

@@ -238,6 +238,10 @@ fn a_decision_undoes_what_a_person_did_and_publishes_nothing_that_nobody_reviewe
         let mut history = History::new(seed);
         history.service.edit("t0", body(30, "by hand"));
         history.service.edit("t1", body(30, "by hand"));
+        // A document cannot express this.
+        let mut other = body(30, "by hand");
+        other["content"]["rules"][0]["serve"]["select"] = Value::from(9);
+        history.service.edit("t2", other);
         // One document did not change, and the other one was pushed directly.
         history.service.world.repo.checkout("main");
         history.commit(("t1", 20));
@@ -246,11 +250,12 @@ fn a_decision_undoes_what_a_person_did_and_publishes_nothing_that_nobody_reviewe
         let run = run.args("--overwrite-drift --max-change-ratio 1").exit(4);
         let run = run.stdout_contains(&[
             "applied shop/prod/t0",
+            "applied shop/prod/t2",
             "held shop/prod/t1",
             "not reviewed: it came from commit",
         ]);
         let run = run.stderr_contains(&[
-            "publishing 1 change to, and comparing 1 document with",
+            "publishing 2 changes to, and comparing 1 document with",
             "shop/prod/t0 publishes over what was changed on the service",
         ]);
         run.never_says(&["shop/prod/t1 publishes over"]);
