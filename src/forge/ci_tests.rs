@@ -28,7 +28,8 @@ fn expected(system: CiSystem, head: Option<&str>) -> PullRequest {
         head: head.map(str::to_owned),
         number: Some("7".to_owned()),
         repository: Some("shop/toggles".to_owned()),
-        base: (system == CiSystem::GitLab).then(|| BASE.to_owned()),
+        base: matches!(system, CiSystem::GitHub | CiSystem::GitLab | CiSystem::Gitea)
+            .then(|| BASE.to_owned()),
         is_queue: false,
     }
 }
@@ -50,7 +51,11 @@ fn github_names_the_head_in_the_event() {
     assert_eq!(found(GITHUB), Some(full.clone()));
     let without_event: Vec<_> =
         GITHUB.iter().copied().filter(|(name, _)| *name != "GITHUB_EVENT_PATH").collect();
-    assert_eq!(found(&without_event), Some(PullRequest { head: None, ..full }), "the ref names the number");
+    assert_eq!(
+        found(&without_event),
+        Some(PullRequest { head: None, base: None, ..full }),
+        "the ref names the number"
+    );
 }
 
 #[test]

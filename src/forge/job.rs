@@ -39,7 +39,8 @@ pub(crate) struct PullRequest {
     pub number: Option<String>,
     /// The repository that the pull request belongs to, such as `owner/name`.
     pub repository: Option<String>,
-    /// Where the branch began, or what a queue merges into, if the CI system names it.
+    /// A commit that the target branch had, if the CI system names one: for GitLab, that where the branch
+    /// began, and for a queue, that into which it merges.
     pub base: Option<String>,
     /// Whether it is a merge queue's: `head` is the result of merging the pull requests of the queue into
     /// `base`.
@@ -97,8 +98,8 @@ impl Job<'_> {
             head: text(&request["head"]["sha"]),
             number: number.map(|number| number.to_string()).or_else(|| named.map(str::to_owned)),
             repository: self.get("GITHUB_REPOSITORY"),
-            // That of the event may be older than what the branch began at.
-            base: None,
+            // It may be older than what the branch began at.
+            base: text(&request["base"]["sha"]),
             is_queue: false,
         })
     }

@@ -368,8 +368,10 @@ pub struct BranchRange {
     /// The id of the newest commit; by default that of `HEAD`.
     pub head: Option<String>,
     pub source: Option<String>,
-    /// The id of the commit where the branch began, if the CI system names it.
+    /// The id of a commit that the target had, if the CI system names it.
     pub base: Option<String>,
+    /// The id of the commit where the branch began, if the CI system names it.
+    pub began: Option<String>,
     /// How it was merged, if it is.
     pub merged: Option<MergedRange>,
     /// How to fetch what is missing.
@@ -482,24 +484,27 @@ impl BranchRange {
         head: NamedCommit,
     ) -> Result<Ends, Error> {
         let is_here = |commit: &CommitId| revisions.parents(*commit).is_some();
+        let find = |id: Option<&str>| Some(revisions.find(id?).ok()?.commit);
         let newest = merged.head.filter(is_here).unwrap_or(head.commit);
-        let is_fast_forward = newest == merged.commit;
-        let is_merge = revisions.has(merged.commit, newest);
-        let before = if is_fast_forward {
-            let of_job = || Some(revisions.find(self.base.as_deref()?).ok()?.commit);
-            let began = merged.base.or_else(|| revisions.base_of(&merged.commits)).or_else(of_job);
-            began.filter(|began| *began != newest && revisions.has(newest, *began))
-        } else if is_merge {
-            let parents = revisions.parents(merged.commit).unwrap_or_default();
-            let before = parents.first().copied().filter(|_| parents.len() > 1);
-            before.filter(|before| !revisions.has(*before, newest))
+        let began = merged.base.filter(is_here).or_else(|| revisions.base_of(&merged.commits));
+        let began = began.or_else(|| find(self.began.as_deref()));
+        let parents = revisions.parents(merged.commit).unwrap_or_default();
+        let parent = parents.first().copied();
+        // What the target had in any case.
+        let mut had: Vec<CommitId> = began.into_iter().chain(find(self.base.as_deref())).collect();
+        let (before, own) = if newest == merged.commit {
+            (began.filter(|began| *began != newest && revisions.has(newest, *began)), newest)
+        } else if revisions.has(merged.commit, newest) {
+            (parent.filter(|parent| parents.len() > 1 && !revisions.has(*parent, newest)), newest)
         } else {
-            revisions.before_copies(merged.commit, newest)
+            had.extend(revisions.merge_bases(merged.commit, newest)?.ok_or(RangeError::Merged)?);
+            let before = revisions.before_copies(merged.commit, newest);
+            // A squash is the whole of the request.
+            (before, if before == parent { merged.commit } else { newest })
         };
-        let before = before.ok_or(RangeError::Merged)?;
-        let commit = if is_merge { newest } else { merged.commit };
-        let base = NamedCommit { name: self.target.clone(), commit: before };
-        Ok(Ends { base, head: NamedCommit { commit, ..head }, is_merge })
+        let before = before.filter(|before| had.iter().all(|had| revisions.has(*before, *had)));
+        let base = NamedCommit { name: self.target.clone(), commit: before.ok_or(RangeError::Merged)? };
+        Ok(Ends { base, head: NamedCommit { commit: own, ..head }, is_merge: own != merged.commit })
     }
 
     fn head(&self, revisions: &RevisionLookup, checked_out: &NamedCommit) -> Result<NamedCommit, Error> {

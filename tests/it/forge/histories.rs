@@ -205,7 +205,8 @@ impl History {
         if self.rng.bool() {
             let commits = repo.git(&["rev-list", "--reverse", &format!("{before}..{branch}")]);
             let commits = commits.lines().map(str::to_owned).collect();
-            self.team.forge.held().branches.insert(number, (before.clone(), commits));
+            let began = repo.git(&["merge-base", &before, &branch]);
+            self.team.forge.held().branches.insert(number, (began, commits));
         }
         self.before.insert(number, before);
         let change = self.open.remove(at);

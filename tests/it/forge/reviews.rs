@@ -592,6 +592,54 @@ fn what_else_came_with_the_merge_of_a_request_is_not_part_of_it() {
 }
 
 #[test]
+fn a_merge_beside_a_direct_push_is_not_planned_from_before_the_push() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let (before, pushed, own) = beside_a_push(&team, false);
+        // The merge has everything, and its first parent is older than the push.
+        let repo = &team.world.repo;
+        repo.checkout(&before).branch("local").merge("r1", "Merge it");
+        repo.checkout("main").git(&["merge", "--quiet", "--ff-only", "local"]);
+        team.forge.merge(1, repo.head());
+        team.plan_again(1, own.last().unwrap(), &pushed, Some(&pushed));
+        assert_eq!(team.comment(1), "", "{kind:?}");
+        team.job().exit(4).any_output();
+        team.sent(&[]);
+    }
+}
+
+#[test]
+fn commits_that_all_have_the_same_message_are_told_apart() {
+    for (kind, how) in KINDS.into_iter().flat_map(|kind| [(kind, "squash"), (kind, "rebase")]) {
+        let team = Team::new(kind);
+        let repo = &team.world.repo;
+        let update =
+            |toggle: &str| drop(repo.file(&format!("shop/prod/{toggle}.yaml"), doc(30)).commit("Update"));
+        update("t3");
+        let before = repo.head();
+        repo.branch("r1");
+        update("t0");
+        update("t1");
+        let head = repo.head();
+        repo.checkout("main");
+        update("t2");
+        if how == "squash" {
+            repo.git(&["merge", "--quiet", "--squash", "r1"]);
+            repo.commit("Update");
+            team.forge.merge(1, repo.head());
+        } else {
+            team.merge(1, Merge::Rebase);
+        }
+        team.plan_again(1, &head, &before, Some(&before));
+        let body = team.comment(1);
+        let listed = ["t0", "t1", "t2", "t3"].map(|toggle| body.contains(&format!("shop/prod/{toggle}")));
+        assert_eq!(listed, [true, true, false, false], "{kind:?}: {how}: {body}");
+        team.job().exit(4).any_output();
+        team.sent(&["t0", "t1"]);
+    }
+}
+
+#[test]
 fn a_commit_of_the_target_is_not_the_copy_of_another_one_with_its_message() {
     for kind in KINDS {
         let team = Team::new(kind);
