@@ -129,8 +129,10 @@ checks! {
         LINK "link" Never
         LIST_IN_TEXT "list-in-text" OfDocument
         MATCHES_EVERYONE "matches-everyone" OfDocument
+        NEVER_MATCHES "never-matches" OfDocument
         // The id is that of the error, because a text may look like a number or like JSON.
         PREREQUISITE_UNSURE_TYPE "prerequisite-other-type" OfReferences
+        REGEX_LITERAL "regex-literal" OfDocument
         SAME_SERVE "same-serve" OfDocument
         SDK_DISAGREEMENT "sdk-disagreement" OfDocument
         TOO_MANY_FINDINGS "too-many-findings" Never

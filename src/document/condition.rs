@@ -8,9 +8,11 @@ use regex::{Error, RegexBuilder};
 use super::check;
 use super::check::{Check, VANISHES, condition_example, quoted};
 use super::dialects;
+use super::exclusion;
 use super::finding::{At, Finding, Part, add, is_affordable, shown, suggest};
 use super::meant;
 use super::resolve::{RawCondition, Text, has_optional_subject};
+use super::versions;
 use crate::model::{
     CONDITION_TYPES, ConditionType, Predicate, ServiceKind, TextComparison, datetime_numbers, delivered_time,
     is_accepted_time, is_semver, listed, rfc3339,
@@ -87,6 +89,12 @@ impl ConditionChecker<'_> {
                 };
                 add(self.findings, at.finding(&check::LIST_IN_TEXT, Part::Value, message).help(help));
             }
+            let literal = if is_regex { meant::RegexLiteral::of(object) } else { None };
+            if let Some(literal) = literal {
+                let message = format!("the slashes of `{}` are a part of the pattern here", shown(object));
+                let finding = at.finding(&check::REGEX_LITERAL, Part::Value, message);
+                add(self.findings, finding.help(literal.help()));
+            }
             if let Some(Err(reason)) = is_regex.then(|| self.patterns.check(object)) {
                 let message = format!("`{}` is not a regular expression: {}", shown(object), shown(&reason));
                 let finding = at.finding(&check::BAD_REGEX, Part::Value, message);
@@ -149,9 +157,12 @@ impl ConditionChecker<'_> {
         // Comparing words is slow, and a hostile file could require it very often.
         let is_affordable = is_affordable(self.findings);
         let meant = is_affordable.then(|| dialects::meant(kind, predicate, known)).flatten();
-        let help = meant.map(|meant| match like(meant, predicate, objects).filter(|_| is_affordable) {
-            Some(like) => like,
-            None => format!("did you mean `{meant}`?"),
+        let ilike = if kind == "string" && is_affordable { dialects::is_ilike(predicate) } else { None };
+        let help = ilike.map(|is_denied| ilike_help(is_denied, objects)).or_else(|| {
+            meant.map(|meant| match like(meant, predicate, objects).filter(|_| is_affordable) {
+                Some(like) => like,
+                None => format!("did you mean `{meant}`?"),
+            })
         });
         let elsewhere = || {
             let others = dialects::other_types(kind, predicate);
@@ -205,19 +216,7 @@ impl ConditionChecker<'_> {
         let missing: Vec<&str> =
             fields.into_iter().filter(|(_, is_present)| !is_present).map(|(name, _)| name).collect();
         if !missing.is_empty() {
-            let help = match kind {
-                "datetime" => {
-                    "write `leftPredicate: after`, `objects: [\"2026-12-01T09:00:00+00:00\"]`, `rightPredicate: before` and \
-                     `rightObjects: [\"2026-12-24T18:00:00+00:00\"]`"
-                }
-                "semver" => {
-                    "write `leftPredicate: \">=\"`, `objects: [1.0.0]`, `rightPredicate: \"<\"` and `rightObjects: [2.0.0]`"
-                }
-                _ => {
-                    "write `leftPredicate: \">=\"`, `objects: [\"18\"]`, `rightPredicate: \"<\"` and \
-                     `rightObjects: [\"65\"]`"
-                }
-            };
+            let help = exclusion::sides_help(condition);
             let message = format!("`between` needs {}", listed(&quoted(&missing)));
             let predicate = at.key("predicate");
             let finding = predicate.finding(&check::BETWEEN_FIELDS, Part::Value, message);
@@ -241,9 +240,32 @@ fn like(meant: &str, predicate: &str, objects: &[Text]) -> Option<String> {
         return None;
     }
     let patterns: Vec<&str> = objects.iter().map(|Text(object)| object.as_str()).collect();
-    let (means, denied, objects) = dialects::like(&patterns)?;
-    let means = if meant == "contains" { means } else { denied };
-    Some(format!("write `predicate: {means}, objects: [{}]`", meant::list(&objects)?))
+    let write = |(means, denied, objects): dialects::Like| {
+        let means = if meant == "contains" { means } else { denied };
+        Some(format!("write `predicate: {means}, objects: [{}]`", meant::list(&objects)?))
+    };
+    match dialects::like(&patterns) {
+        Some(like) => write(like),
+        // To a tool without patterns, it is a character.
+        None if patterns.iter().any(|pattern| pattern.contains('_')) => {
+            let regex = write(dialects::like_as_regex(&patterns))?;
+            Some(format!("did you mean `{meant}`? If `_` stands for any character, {regex}"))
+        }
+        None => None,
+    }
+}
+
+/// Returns the help on `ILIKE` of SQL, which ignores case.
+fn ilike_help(is_denied: bool, objects: &[Text]) -> String {
+    let patterns: Vec<&str> = objects.iter().map(|Text(object)| object.as_str()).collect();
+    let (means, denied, objects) = dialects::ilike(&patterns);
+    let means = if is_denied { denied } else { means };
+    match meant::list(&objects) {
+        Some(objects) => format!("write `predicate: {means}, objects: [{objects}]`"),
+        None => format!(
+            "write `predicate: {means}`, and in its objects both cases of each letter as a class, such as `[Aa]`"
+        ),
+    }
 }
 
 /// Returns the help on a pattern that the Rust SDK does not know, for this reason.
@@ -302,11 +324,10 @@ pub(super) fn operand(
             });
             return Some((&check::NOT_A_NUMBER, "is not a decimal number", help));
         }
-        ("semver", true) if !is_semver(object) => (
-            &check::BAD_SEMVER,
-            "is not a semantic version",
-            "write three numbers without a leading `v`, such as `1.2.3`",
-        ),
+        ("semver", true) if !is_semver(object) => {
+            let help = versions::help(object);
+            return Some((&check::BAD_SEMVER, "is not a semantic version", help));
+        }
         ("semver", true) if !has_short_numbers(object) => (
             &check::BAD_SEMVER,
             "has a number of more than 64 bits",
@@ -322,7 +343,9 @@ pub(super) fn operand(
 fn time(object: &str) -> Option<(&'static Check, &'static str, String)> {
     const IN_UTC: &str = "write it in UTC, such as `2024-12-31T23:59:59+00:00`";
     if !is_accepted_time(object) {
-        return Some((&check::BAD_DATETIME, "is not a time that the service can parse", IN_UTC.to_owned()));
+        // The service takes no `Z`.
+        let help = meant::time(object).map_or_else(|| IN_UTC.to_owned(), |time| time.help("+00:00"));
+        return Some((&check::BAD_DATETIME, "is not a time that the service can parse", help));
     }
     let Some(seconds) = delivered_time(object) else {
         return Some((

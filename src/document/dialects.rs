@@ -355,35 +355,107 @@ pub(super) fn meant(kind: &str, word: &str, known: &[&'static str]) -> Option<&'
     })
 }
 
-/// Returns what the patterns of `LIKE` in SQL mean: the predicate, its opposite, and the objects. None if no
-/// pattern has a `%`, so that `LIKE` may be that of a tool without patterns.
-pub(super) fn like(patterns: &[&str]) -> Option<(&'static str, &'static str, Vec<String>)> {
-    if !patterns.iter().any(|pattern| pattern.contains('%')) {
+/// A part of a pattern of `LIKE` in SQL.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum LikePart {
+    /// Any text: `%`.
+    Any,
+    /// Any character: `_`.
+    One,
+    Char(char),
+}
+
+/// Returns the parts of a pattern, in which a backslash stands before a character that is meant.
+fn like_parts(pattern: &str) -> Vec<LikePart> {
+    let mut parts = Vec::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        let part = match c {
+            '%' => LikePart::Any,
+            '_' => LikePart::One,
+            '\\' => LikePart::Char(chars.next().unwrap_or(c)),
+            c => LikePart::Char(c),
+        };
+        // `%%` is `%`.
+        if part != LikePart::Any || parts.last() != Some(&LikePart::Any) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// What `LIKE` means: the predicate, its opposite, and the objects.
+pub(super) type Like = (&'static str, &'static str, Vec<String>);
+
+/// Returns what the patterns of `LIKE` in SQL mean. None if no pattern has a `%`, so that `LIKE` may be that
+/// of a tool without patterns.
+pub(super) fn like(patterns: &[&str]) -> Option<Like> {
+    let is_pattern = |pattern: &&str| ["%", "\\_"].iter().any(|sign| pattern.contains(sign));
+    if !patterns.iter().any(is_pattern) {
         return None;
     }
-    type Form = (&'static str, &'static str, fn(&str) -> Option<&str>);
-    const FORMS: &[Form] = &[
-        ("contains", "does not contain", |text| text.strip_prefix('%')?.strip_suffix('%')),
-        ("starts with", "does not start with", |text| text.strip_suffix('%')),
-        ("ends with", "does not end with", |text| text.strip_prefix('%')),
+    const FORMS: &[(&str, &str, [bool; 2])] = &[
+        ("contains", "does not contain", [true, true]),
+        ("starts with", "does not start with", [false, true]),
+        ("ends with", "does not end with", [true, false]),
+        ("is one of", "is not any of", [false, false]),
     ];
-    let plain = |text: &str| !text.is_empty() && !text.contains(['%', '_', '\\']);
-    for (predicate, opposite, inner) in FORMS {
-        let objects = patterns.iter().map(|pattern| inner(pattern).filter(|text| plain(text)));
-        if let Some(objects) = objects.map(|text| text.map(str::to_owned)).collect() {
+    let all: Vec<Vec<LikePart>> = patterns.iter().map(|pattern| like_parts(pattern)).collect();
+    let text = |parts: &[LikePart], [begins, ends]: [bool; 2]| {
+        let parts = if begins { parts.strip_prefix(&[LikePart::Any])? } else { parts };
+        let parts = if ends { parts.strip_suffix(&[LikePart::Any])? } else { parts };
+        let char = |part: &LikePart| match part {
+            LikePart::Char(c) => Some(*c),
+            LikePart::Any | LikePart::One => None,
+        };
+        parts.iter().map(char).collect::<Option<String>>().filter(|text| !text.is_empty())
+    };
+    for (predicate, opposite, open) in FORMS {
+        if let Some(objects) = all.iter().map(|parts| text(parts, *open)).collect() {
             return Some((predicate, opposite, objects));
         }
     }
+    Some(like_as_regex(patterns))
+}
+
+/// Returns what patterns of `LIKE` mean as regular expressions.
+pub(super) fn like_as_regex(patterns: &[&str]) -> Like {
+    as_regex(patterns, |c| regex::escape(c.encode_utf8(&mut [0; 4])))
+}
+
+/// Returns what patterns of `ILIKE`, which ignores case, mean.
+pub(super) fn ilike(patterns: &[&str]) -> Like {
+    as_regex(patterns, in_both_cases)
+}
+
+fn as_regex(patterns: &[&str], literal: impl Fn(char) -> String) -> Like {
     let regex = |pattern: &&str| {
-        let parts = pattern.chars().map(|c| match c {
-            '%' => ".*".to_owned(),
-            '_' => ".".to_owned(),
-            c => regex::escape(c.encode_utf8(&mut [0; 4])),
+        let parts = like_parts(pattern).into_iter().map(|part| match part {
+            LikePart::Any => ".*".to_owned(),
+            LikePart::One => ".".to_owned(),
+            LikePart::Char(c) => literal(c),
         });
         format!("^{}$", parts.collect::<String>())
     };
-    let objects = patterns.iter().map(regex).collect();
-    Some(("matches regex", "does not match regex", objects))
+    ("matches regex", "does not match regex", patterns.iter().map(regex).collect())
+}
+
+/// Returns a regular expression that matches a character in both cases.
+pub(super) fn in_both_cases(c: char) -> String {
+    let (upper, lower): (Vec<char>, Vec<char>) = (c.to_uppercase().collect(), c.to_lowercase().collect());
+    match (upper.as_slice(), lower.as_slice()) {
+        ([upper], [lower]) if upper != lower => format!("[{upper}{lower}]"),
+        _ => regex::escape(c.encode_utf8(&mut [0; 4])),
+    }
+}
+
+/// Returns whether a word is `ILIKE` of SQL, and whether it is denied.
+pub(super) fn is_ilike(word: &str) -> Option<bool> {
+    match plain(word).as_str() {
+        "ilike" => Some(false),
+        "notilike" | "!ilike" | "isnotilike" => Some(true),
+        _ => None,
+    }
 }
 
 /// Returns the predicate that `word` is or means, of conditions of this type; of any type if `kind` is none.

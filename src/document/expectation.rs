@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::finding::{Diagnostic, Finding, Spot, did_you_mean, shown};
 use super::node::{Node, NodeKind, PathStep, Span};
 use super::shape::{Field, ShapeReader, first_line_of};
-use super::{check, finding, is_empty, shape, syntax, text};
+use super::{check, finding, is_empty, meant, shape, syntax, text};
 use crate::model::{Blob, Variation, seconds};
 
 /// What a toggle must serve to a user.
@@ -108,7 +108,8 @@ impl ShapeReader<'_> {
     ) -> Option<(Expectation, Span)> {
         let known = ["name", "given", "key", "at", "serves"];
         let Some(fields) = self.fields(item.node, item.key, "an expectation", &known) else {
-            self.wrong_type(item, "a list of mappings", None);
+            let help = "write its parts, such as `{ name: adults, given: { age: 20 }, serves: \"on\" }`";
+            self.wrong_type(item, "a list of mappings", Some(help));
             return None;
         };
         let name = self.required(&fields, "name");
@@ -137,11 +138,23 @@ impl ShapeReader<'_> {
     /// compare text.
     fn given(&mut self, field: &Field<'_>) -> BTreeMap<String, String> {
         let NodeKind::Mapping(entries) = &field.node.kind else {
-            self.wrong_type(field, "a mapping of attributes", None);
+            let help = match &field.node.kind {
+                NodeKind::Sequence(items) => meant::attributes(items),
+                _ => None,
+            };
+            let problem = shape::wrong_type(field.name, &field.node.kind, "a mapping of attributes", None);
+            let such_as = || "write the attributes of the user, such as `given: { age: 20 }`".to_owned();
+            self.problem(field, problem.map(|one| one.help(help.unwrap_or_else(such_as))));
             return BTreeMap::new();
         };
         let mut given: BTreeMap<String, (String, Span)> = BTreeMap::new();
-        for (key, node) in entries {
+        for (at, entry) in entries.iter().enumerate() {
+            let (key, node) = entry;
+            let before = at.checked_sub(1).and_then(|before| entries.get(before));
+            if let Some(cut) = meant::cut_at_comma(before, entry) {
+                self.add(Finding::at(&check::WRONG_TYPE, key.span, cut.message()).help(cut.help));
+                continue;
+            }
             let name = match shape::text("attribute", &key.kind) {
                 Ok(name) => name,
                 Err(problem) => {
@@ -167,7 +180,10 @@ impl ShapeReader<'_> {
         let time = seconds(&text);
         if time.is_err() {
             let message = format!("`{}` is not a time", shown(&text));
-            let help = "write it with a zone, such as `2024-12-31T23:59:59Z`";
+            let help = match meant::time(&text) {
+                Some(time) => time.help(""),
+                None => "write it with a zone, such as `2024-12-31T23:59:59Z`".to_owned(),
+            };
             self.add(Finding::at(&check::BAD_DATETIME, field.span(), message).help(help));
         }
         time.ok()

@@ -8,7 +8,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
 
-use super::check::{Check, Severity, TOO_MANY_FINDINGS, consequence, remedy};
+use super::check::{Check, Severity, TOO_MANY_FINDINGS, YAML_TAG, consequence, remedy};
 use super::node::{Node, PathStep, Span};
 use crate::model::{Color, closest, cut, escaped};
 
@@ -120,8 +120,15 @@ pub(super) fn add(findings: &mut Vec<Finding>, finding: Finding) {
 /// Returns a text from a file for a message, escaped and cut.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
-    // `cut` counts the ellipsis.
-    escaped(&cut(text, LONGEST + 1)).to_string()
+    // `cut` counts the ellipsis. A reader cannot tell these blanks from a space.
+    let text = escaped(&cut(text, LONGEST + 1)).to_string();
+    match text.contains(['\u{a0}', '\u{2007}', '\u{202f}']) {
+        true => text
+            .replace('\u{a0}', "\\u{a0}")
+            .replace('\u{2007}', "\\u{2007}")
+            .replace('\u{202f}', "\\u{202f}"),
+        false => text,
+    }
 }
 
 /// Returns a suggestion as a question.
@@ -240,6 +247,33 @@ impl PartialEq for Diagnostic {
 }
 
 impl Eq for Diagnostic {}
+
+/// Merges the finding on a value that YAML takes for a tag with the one on its text: who followed the first
+/// would get the second.
+pub(super) fn merge_tags(findings: &mut Vec<Finding>, root: Option<&Node>) {
+    let is_tag = |one: &Finding| *one.check == YAML_TAG;
+    if !findings.iter().any(is_tag) {
+        return;
+    }
+    let start = |one: &Finding| resolve(&one.spot, root).map(|span| span.start);
+    let starts: Vec<_> = findings.iter().map(start).collect();
+    let mut merged = Vec::new();
+    for tag in 0..findings.len() {
+        let is_same = |other: &usize| {
+            !is_tag(&findings[*other]) && starts[*other].is_some() && starts[*other] == starts[tag]
+        };
+        let other = (0..findings.len()).filter(|_| is_tag(&findings[tag])).find(is_same);
+        if let Some(help) = other.and_then(|other| findings[other].help.clone()) {
+            findings[tag].help = Some(help);
+            merged.extend(other);
+        }
+    }
+    let mut index = 0;
+    findings.retain(|_| {
+        index += 1;
+        !merged.contains(&(index - 1))
+    });
+}
 
 /// The maximum number of findings shown for one file.
 const MOST_FINDINGS: usize = 100;

@@ -9,7 +9,7 @@ use super::dialects;
 use super::finding::shown;
 use super::meant;
 use super::node::{Node, NodeKind, Style, is_null, quoted};
-use super::shape::CONTENT;
+use super::shape::{CONTENT, PREREQUISITE, VARIATION};
 use crate::model::{CONDITION_TYPES, ReturnType, is_accepted_time, is_semver, listed};
 
 /// What an unknown key means.
@@ -29,6 +29,33 @@ const NAMES: &[(&str, &str, &[&str])] = &[
     ("a condition", "predicate", &["operator", "op", "comparator", "comparison"]),
     ("a condition", "objects", &["values", "value"]),
     ("a serve", "variation", &["variant"]),
+    ("an expectation", "name", &["description", "title", "test", "it", "case"]),
+    (
+        "an expectation",
+        "given",
+        &["user", "context", "attributes", "attrs", "attr", "with", "when", "input", "traits"],
+    ),
+    ("an expectation", "key", &["userkey", "userid", "targetingkey", "id"]),
+    ("an expectation", "at", &["time", "now", "date", "datetime", "timestamp"]),
+    (
+        "an expectation",
+        "serves",
+        &[
+            "expect",
+            "expected",
+            "expects",
+            "variation",
+            "variant",
+            "serve",
+            "served",
+            "returns",
+            "result",
+            "output",
+            "then",
+            "should",
+            "value",
+        ],
+    ),
 ];
 
 /// The same of keys with a serve.
@@ -105,8 +132,23 @@ pub(super) fn key(
         };
         return Some(ForeignKey { help, stands_for: std::slice::from_ref(own) });
     }
+    if what == "a prerequisite" && beside.len() == 1 && scalar(value).is_some() {
+        let help = format!("write `{}`", prerequisite(name, scalar(value)));
+        return Some(ForeignKey { help, stands_for: &["key", "value", "type"] });
+    }
     let own = of(NAMES)?;
     let help = match (*own, &value.kind) {
+        // A user that is a text is its key.
+        ("given", NodeKind::Scalar(text, _)) if !is_null(text) => {
+            let help = format!("write `key: {}` instead", quoted(&shown(text)));
+            return Some(ForeignKey { help, stands_for: &["key"] });
+        }
+        ("serves", NodeKind::Mapping(entries)) => match entries.as_slice() {
+            [(_, Node { kind: NodeKind::Scalar(text, _), .. })] => {
+                format!("write `serves: {}` instead", quoted(&shown(text)))
+            }
+            _ => "write `serves` instead, with the name of the variation".to_owned(),
+        },
         ("objects", NodeKind::Scalar(text, _)) if !is_null(text) => {
             format!("write `objects: [{}]` instead", quoted(&shown(text)))
         }
@@ -148,11 +190,17 @@ fn negation(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
     let kind = field(beside, "type").and_then(scalar).unwrap_or_default();
     let (names, lists) = (["predicate", "operator", "op"], ["objects", "values", "value"]);
     let written = names.into_iter().find_map(|name| field(beside, name)).and_then(scalar);
-    let is_one = match lists.into_iter().find_map(|name| field(beside, name)).map(|list| &list.kind) {
-        Some(NodeKind::Sequence(items)) => items.len() == 1,
-        Some(NodeKind::Scalar(..)) => true,
-        _ => false,
+    let objects = match lists.into_iter().find_map(|name| field(beside, name)) {
+        Some(Node { kind: NodeKind::Sequence(items), .. }) => items.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+        None => &[],
     };
+    let is_one = objects.len() == 1 && scalar(&objects[0]).is_some();
+    if written.is_some_and(|word| is_pattern(word, objects)) {
+        let help = "correct the predicate first: the objects of `LIKE` are patterns, and what they mean decides on the \
+                    predicate that says the opposite";
+        return ForeignKey { help: help.to_owned(), stands_for: &[] };
+    }
     let opposite = written.and_then(|word| dialects::opposite(dialects::named(kind, word)?, is_one));
     // Otherwise, the predicate has its own findings.
     let stands_for: &[_] = if opposite.is_some() { &["predicate"] } else { &[] };
@@ -167,6 +215,13 @@ fn negation(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
             .to_owned(),
     };
     ForeignKey { help, stands_for }
+}
+
+/// Returns whether a predicate is `LIKE` of SQL, and its objects have signs that stand for other text.
+fn is_pattern(word: &str, objects: &[Node]) -> bool {
+    let has_sign = |object: &Node| scalar(object).is_some_and(|text| text.contains(['%', '\\']));
+    word.to_lowercase().contains("like")
+        && (dialects::is_ilike(word).is_some() || objects.iter().any(has_sign))
 }
 
 fn segment(value: &Node) -> Option<ForeignKey> {
@@ -199,8 +254,39 @@ pub(super) fn serve(value: &Node, variations: &[String]) -> Option<String> {
                 _ => Some(format!("{{ split: {} }}", meant::split(value, variations)?)),
             }
         }
+        NodeKind::Sequence(items) if items.len() == 1 && scalar(&items[0]).is_some() => {
+            serve(&items[0], variations)
+        }
         NodeKind::Mapping(_) | NodeKind::Sequence(_) => {
             Some(format!("{{ split: {} }}", meant::split(value, variations)?))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the help on a `select` that is not an index.
+pub(super) fn select(value: &Node, variations: &[String]) -> Option<String> {
+    let text = scalar(value).filter(|text| !value.is_null() && !text.is_empty())?;
+    if variations.iter().any(|name| name == text) {
+        return Some(format!("write `variation: {}` instead", quoted(&shown(text))));
+    }
+    let is_index = text.parse::<usize>().is_ok_and(|index| index < variations.len());
+    is_index.then(|| format!("write `select: {text}`, without quotes"))
+}
+
+/// Returns the help on a `variation` that is not a name.
+pub(super) fn variation(value: &Node, variations: &[String]) -> Option<String> {
+    let write = |name: &str| format!("write `variation: {}`", quoted(&shown(name)));
+    match &value.kind {
+        NodeKind::Sequence(items) => match items.as_slice() {
+            [one] => scalar(one).filter(|one| variations.iter().any(|name| name == one)).map(write),
+            _ => None,
+        },
+        // It may be the name of one.
+        NodeKind::Scalar(text, _) if variations.contains(text) => None,
+        NodeKind::Scalar(..) if value.is_null() => {
+            let named = variations.iter().find(|name| !name.is_empty())?;
+            Some(format!("name the variation, such as `variation: {}`", quoted(&shown(named))))
         }
         _ => None,
     }
@@ -221,17 +307,53 @@ pub(super) fn not_a_serve(own: &str, value: &Node, variations: &[String]) -> Str
     format!("write `{own}: {{ variation: \"name\" }}`; the variations begin with {}", listed(&names))
 }
 
-/// Returns the help on variations that are a mapping of names.
-pub(super) fn variations(value: &Node) -> Option<String> {
-    const MOST_SHOWN: usize = 4;
-    let NodeKind::Mapping(entries) = &value.kind else { return None };
-    let one = |(key, value): &(Node, Node)| {
-        Some(format!("{{ name: {}, value: {} }}", quoted(scalar(key)?), quoted(scalar(value)?)))
+/// Returns the help on variations or prerequisites that are not a list of mappings: a mapping of names, or
+/// names alone.
+pub(super) fn list_of(field: &str, value: &Node) -> Option<String> {
+    const SUCH_AS: &str = "list the values to serve, such as `variations: [{ name: \"off\", value: \"false\" }, { name: \"on\", value: \"true\" }]`";
+    let one = |name: &str, value: Option<&str>| match field {
+        "variations" => {
+            let value = value.unwrap_or(name);
+            format!("{{ name: {}, value: {} }}", quoted(&shown(name)), quoted(value))
+        }
+        _ => format!("{{ {} }}", prerequisite(name, value)),
     };
-    let all: Vec<String> = entries.iter().take(MOST_SHOWN).map(one).collect::<Option<_>>()?;
-    let is_short =
-        entries.len() <= MOST_SHOWN && all.iter().map(String::len).sum::<usize>() <= meant::LONGEST;
-    is_short.then(|| format!("write a list: `variations: [{}]`", all.join(", ")))
+    let known: &[&str] = match field {
+        "variations" => VARIATION,
+        "prerequisites" => PREREQUISITE,
+        _ => return None,
+    };
+    let is_named = |name: &str| !is_null(name) && !known.contains(&name);
+    let all: Option<Vec<String>> = match &value.kind {
+        NodeKind::Mapping(entries) => entries
+            .iter()
+            .map(|(name, value)| Some(one(scalar(name).filter(|name| is_named(name))?, Some(scalar(value)?))))
+            .collect(),
+        NodeKind::Sequence(items) => {
+            items.iter().map(|item| Some(one(scalar(item).filter(|name| !is_null(name))?, None))).collect()
+        }
+        NodeKind::Scalar(name, _) if field == "prerequisites" && !is_null(name) => {
+            Some(vec![one(name, None)])
+        }
+        NodeKind::Scalar(..) | NodeKind::Refused => None,
+    };
+    let is_short = |all: &Vec<String>| {
+        let length: usize = all.iter().map(String::len).sum();
+        !all.is_empty() && length <= 2 * meant::LONGEST
+    };
+    if let Some(all) = all.filter(is_short) {
+        return Some(format!("write a list: `{field}: [{}]`", all.join(", ")));
+    }
+    let is_empty = matches!(&value.kind, NodeKind::Mapping(entries) if entries.is_empty());
+    let is_text = matches!(&value.kind, NodeKind::Scalar(..));
+    (field == "variations" && (is_empty || is_text)).then(|| SUCH_AS.to_owned())
+}
+
+/// Returns the fields of a prerequisite on the toggle `key`, which serves `value` if it is known.
+fn prerequisite(key: &str, value: Option<&str>) -> String {
+    let value = value.unwrap_or("true");
+    let kind = ReturnType::of(&[value]).as_str();
+    format!("key: {}, type: {kind}, value: {}", quoted(&shown(key)), quoted(&shown(value)))
 }
 
 /// Returns the names of the variations of a `content`.

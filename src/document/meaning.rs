@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::check;
 use super::check::{Check, ROLLOUT, SERVE_FORMS, STOPS, VANISHES, example, quoted};
 use super::condition::{ConditionChecker, PatternChecker};
+use super::exclusion;
 use super::finding::{At, Finding, Part, Spot, add, shown, suggest};
 use super::meant;
 use super::node;
@@ -174,6 +175,11 @@ impl MeaningChecker {
                     patterns: &mut patterns,
                 };
                 checker.check(condition, &conditions.item(index));
+            }
+            let is_evaluated = self.kind.can().evaluate;
+            let all = rule.conditions.as_deref().filter(|_| is_evaluated).unwrap_or_default();
+            if let Some(finding) = exclusion::check(all, &conditions) {
+                self.add(finding);
             }
         }
         self.rule_names(rules, list);
@@ -389,10 +395,14 @@ impl ServeChecker<'_> {
             ),
             NameError::Unknown => {
                 let names = self.variations.iter().filter_map(|variation| variation.name.as_deref());
+                let names = names.filter(|name| !name.is_empty());
                 let help = suggest(self.findings, name, names.clone()).unwrap_or_else(|| {
                     // A hostile document can have any number of names, so the help shows only the first ones.
                     let names: Vec<String> = names.take(8).map(|name| format!("`{}`", shown(name))).collect();
-                    format!("the variations begin with {}", names.join(", "))
+                    match names.as_slice() {
+                        [] => "no variation has a name: give each one a `name`".to_owned(),
+                        names => format!("the variations begin with {}", names.join(", ")),
+                    }
                 });
                 (&check::UNKNOWN_VARIATION, format!("no variation is named `{wanted}`"), help)
             }

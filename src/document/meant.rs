@@ -1,7 +1,8 @@
 //! What an author meant by a value in another notation: what to write instead, for the help of findings.
 
+use super::dialects::in_both_cases;
 use super::node::{Node, NodeKind, Style, is_null, quoted};
-use crate::model::{ReturnType, WHOLE, closest, escaped, variation_fits};
+use crate::model::{ReturnType, WHOLE, closest, escaped, rfc3339, seconds, variation_fits};
 
 /// The longest text that a help writes out.
 pub(super) const LONGEST: usize = 200;
@@ -282,6 +283,88 @@ pub(super) fn percentage(text: &str) -> Option<f64> {
     Some((share * 100.0).round() / 100.0)
 }
 
+/// Returns the attributes of a user that are written as a list of mappings: `[{ age: 20 }, { vip: true }]`.
+pub(super) fn attributes(items: &[Node]) -> Option<String> {
+    let mut all = Vec::new();
+    for item in items {
+        let NodeKind::Mapping(entries) = &item.kind else { return None };
+        for (name, value) in entries {
+            all.push(format!("{}: {}", quoted(scalar(name)?), quoted(scalar(value)?)));
+        }
+    }
+    let all = short(&all.join(", ")).filter(|all| !all.is_empty())?;
+    Some(format!("write one mapping: `given: {{ {all} }}`"))
+}
+
+/// The time that a text means.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct MeantTime {
+    /// In seconds since 1970-01-01 UTC.
+    pub(super) seconds: i64,
+    /// Whether the text names its zone.
+    has_zone: bool,
+}
+
+impl MeantTime {
+    /// Returns what to write, with this offset instead of `Z` if it is not empty.
+    pub(super) fn help(&self, offset: &str) -> String {
+        let time = rfc3339(self.seconds);
+        let time = if offset.is_empty() { time } else { time.replace('Z', offset) };
+        match self.has_zone {
+            true => format!("write `{time}`, which is the same time"),
+            false => format!("write `{time}` if the time is meant in UTC"),
+        }
+    }
+}
+
+/// Returns the time that a text in another notation means: with `Z`, a negative offset or without a zone, with
+/// fractions of a second or without seconds, a date alone, or a number of seconds or milliseconds. Days and
+/// months in another order have no certain meaning.
+pub(super) fn time(text: &str) -> Option<MeantTime> {
+    let text = text.trim();
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let number: i64 = text.parse().ok()?;
+        return match text.len() {
+            10 => Some(MeantTime { seconds: number, has_zone: true }),
+            13 => Some(MeantTime { seconds: number / 1000, has_zone: true }),
+            _ => None,
+        };
+    }
+    let (date, rest) = text.split_at_checked("2026-12-01".len())?;
+    let rest = rest.trim_start_matches(['T', 't', ' ', '_']);
+    let length = rest.find(|c: char| !(c.is_ascii_digit() || c == ':')).unwrap_or(rest.len());
+    let (clock, rest) = rest.split_at(length);
+    let clock = match clock.len() {
+        0 => "00:00:00".to_owned(),
+        5 => format!("{clock}:00"),
+        _ => clock.to_owned(),
+    };
+    let rest = match rest.strip_prefix(['.', ',']) {
+        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => rest,
+    };
+    let zone = rest.trim();
+    let has_zone = !zone.is_empty();
+    let zone = match zone.to_ascii_uppercase().as_str() {
+        "" | "Z" | "UTC" | "GMT" => "Z".to_owned(),
+        offset => {
+            let digits = offset.strip_prefix(['+', '-'])?;
+            let is_digits = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+            let digits = digits.replace(':', "");
+            let (hours, minutes) = match digits.len() {
+                2 => (digits.as_str(), "00"),
+                4 => digits.split_at(2),
+                _ => return None,
+            };
+            is_digits.then(|| format!("{}{hours}:{minutes}", &offset[..1]))?
+        }
+    };
+    let seconds = seconds(&format!("{date}T{clock}{zone}")).ok()?;
+    // The service has years of four digits.
+    let is_short = (0..=253_402_300_799).contains(&seconds);
+    is_short.then_some(MeantTime { seconds, has_zone })
+}
+
 /// Returns shares in percent with two decimals, which add up to 100; none if those that are written do not.
 pub(super) fn rounded<'a>(shares: impl IntoIterator<Item = &'a str>) -> Option<Vec<f64>> {
     let shares: Vec<f64> = shares.into_iter().map(share).collect::<Option<_>>()?;
@@ -456,6 +539,49 @@ pub(super) fn weights(distribution: &Node) -> Option<Vec<u32>> {
     (sum == u64::from(WHOLE)).then_some(weights)
 }
 
+/// A regular expression in the notation of JavaScript: `/^a$/i`.
+pub(super) struct RegexLiteral<'a> {
+    inner: &'a str,
+    flags: &'a str,
+}
+
+impl<'a> RegexLiteral<'a> {
+    /// Reads an object that is certainly not a path: it has flags, or the signs of a whole text.
+    pub(super) fn of(object: &'a str) -> Option<Self> {
+        /// More letters are a word of a path.
+        const MOST_FLAGS: usize = 2;
+        let (inner, flags) = object.strip_prefix('/')?.rsplit_once('/')?;
+        let is_flags = flags.chars().all(|flag| "gimsuy".contains(flag));
+        let is_anchored = inner.starts_with('^') || inner.ends_with('$');
+        let is_literal =
+            is_flags && !inner.is_empty() && (is_anchored || (1..=MOST_FLAGS).contains(&flags.len()));
+        is_literal.then_some(Self { inner, flags })
+    }
+
+    pub(super) fn help(&self) -> String {
+        let Self { inner, flags } = self;
+        let inner = inner.replace("\\/", "/");
+        let is_simple = !inner.contains(['[', '\\']) && !inner.contains("(?");
+        let ignores_case = flags.contains('i');
+        let written = match ignores_case && is_simple {
+            true => inner
+                .chars()
+                .map(|c| if c.is_alphabetic() { in_both_cases(c) } else { c.to_string() })
+                .collect(),
+            false => inner,
+        };
+        let lost: String = flags.chars().filter(|flag| "msu".contains(*flag)).collect();
+        let mut help = format!("write `{}`", escaped(&quoted(&written)));
+        if ignores_case && !is_simple {
+            help.push_str(", and both cases of each letter as a class, such as `[Aa]`");
+        }
+        if !lost.is_empty() {
+            help.push_str(&format!("; no notation for the flags `{lost}` is the same in all SDKs"));
+        }
+        help
+    }
+}
+
 /// Returns what an author wrote whose value ends at a comma, because a key without a value follows: `50,5` or
 /// `a, b`.
 pub(super) fn cut_at_comma(before: Option<&(Node, Node)>, (key, value): &(Node, Node)) -> Option<CutValue> {
@@ -516,6 +642,47 @@ mod tests {
             let found = number(text);
             assert!(found.as_ref().is_none_or(|found| found.other.is_none()), "{text}");
             assert_eq!(found.map(|found| found.number).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_in_another_notation_is_recognized() {
+        for (text, expected, has_zone) in [
+            ("2026-12-01T09:00:00Z", "2026-12-01T09:00:00Z", true),
+            ("2026-12-01t09:00:00z", "2026-12-01T09:00:00Z", true),
+            ("2026-12-01T09:00:00.123Z", "2026-12-01T09:00:00Z", true),
+            ("2026-12-01 09:00:00 UTC", "2026-12-01T09:00:00Z", true),
+            ("2026-12-01T09:00:00-05:00", "2026-12-01T14:00:00Z", true),
+            ("2026-12-01T09:00:00+05:30", "2026-12-01T03:30:00Z", true),
+            ("2026-12-01T09:00:00+0100", "2026-12-01T08:00:00Z", true),
+            ("2026-12-01T09:00:00 +01", "2026-12-01T08:00:00Z", true),
+            ("2026-12-01T09:00Z", "2026-12-01T09:00:00Z", true),
+            ("1764579600", "2025-12-01T09:00:00Z", true),
+            ("1764579600123", "2025-12-01T09:00:00Z", true),
+            ("2026-12-01T09:00:00", "2026-12-01T09:00:00Z", false),
+            ("2026-12-01 09:00", "2026-12-01T09:00:00Z", false),
+            ("2026-12-01", "2026-12-01T00:00:00Z", false),
+        ] {
+            let found = time(text).map(|time| (rfc3339(time.seconds), time.has_zone));
+            assert_eq!(found, Some((expected.to_owned(), has_zone)), "{text}");
+        }
+        for text in [
+            "",
+            "tomorrow",
+            "01.12.2026",
+            "12/01/2026",
+            "2026-13-01",
+            "2026-02-30",
+            "2026-12-01T25:00:00Z",
+            "2026-12-01T09:00:00 CET",
+            "2026-12-01T9",
+            "1764",
+            "ä2026-12-01",
+            "2026-12-0ä",
+            "2026-12-01Tä",
+            "2026-12-01T09:00:00ä1:00",
+        ] {
+            assert_eq!(time(text), None, "{text}");
         }
     }
 

@@ -3,6 +3,7 @@
 mod check;
 mod condition;
 mod dialects;
+mod exclusion;
 mod expectation;
 mod finding;
 mod foreign;
@@ -25,6 +26,7 @@ mod shape;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod versions;
 mod waiver;
 
 pub use check::{CHECKS, Check, Severity};
@@ -240,6 +242,7 @@ impl File<'_> {
             }
         }
         mistake::name_comments(self.text, &mut findings);
+        finding::merge_tags(&mut findings, tree.root.as_ref());
         // The markers cause the other findings, so the conflict replaces them; valid text may contain a
         // marker line.
         if let Some(conflict) = conflict_marker(self.text).filter(|_| payload.is_none()) {

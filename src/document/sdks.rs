@@ -346,6 +346,20 @@ impl Construct {
     }
 }
 
+/// Returns whether nobody writes a pattern for what an SDK does with it, even if no other SDK is used.
+fn is_mistake(does: &str) -> bool {
+    const MISTAKES: &[&str] = &[
+        UNKNOWN,
+        "a list of the characters of the name",
+        "different",
+        "each of its two halves",
+        "literal text",
+        "none, but characters",
+        "the letter",
+    ];
+    MISTAKES.contains(&does) || does.contains("invalid")
+}
+
 impl Fact {
     /// Returns the message and the help of a finding, if this is not the same for all of `sdks`, or if none of
     /// them can read it.
@@ -353,7 +367,7 @@ impl Fact {
         let Self { about, help, .. } = self;
         match self.groups(sdks).as_slice() {
             [] => None,
-            [(names, does)] => (*does == UNKNOWN || does.contains("invalid")).then(|| {
+            [(names, does)] => is_mistake(does).then(|| {
                 let message = format!("{about}: {does} in {}; {example}", listed(names));
                 (message, (*help).to_owned())
             }),

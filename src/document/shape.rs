@@ -9,7 +9,7 @@ use super::check::{CONDITIONS, Check, ROLLOUT, condition_example, example, needs
 use super::finding::{Finding, Spot, add, did_you_mean, is_affordable, shown};
 use super::foreign;
 use super::meant;
-use super::node::{Node, NodeKind, Span, Style, is_null};
+use super::node::{Node, NodeKind, Span, Style, is_null, quoted as quoted_text};
 use super::resolve::{
     RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation, Text,
 };
@@ -155,7 +155,9 @@ impl ShapeReader<'_> {
         for (at, (key, value)) in all.iter().enumerate() {
             let NodeKind::Scalar(name, _) = &key.kind else {
                 let message = "a key must be a word, not a collection";
-                self.add(Finding::at(&check::WRONG_TYPE, first_line_of(key), message));
+                let help = matches!(&key.kind, NodeKind::Mapping(inner) if inner.len() == 1);
+                let help = help.then(|| TEMPLATE.to_owned());
+                self.add(Finding::at(&check::WRONG_TYPE, first_line_of(key), message).maybe_help(help));
                 continue;
             };
             if !known.contains(&name.as_str()) {
@@ -281,8 +283,7 @@ impl ShapeReader<'_> {
                 self.problem(field, Some(problem));
                 return None;
             }
-            if field.name == "variations"
-                && let Some(help) = foreign::variations(field.node)
+            if let Some(help) = foreign::list_of(field.name, field.node)
                 && let Some(mut problem) = wrong_type(field.name, &field.node.kind, "a list", None)
             {
                 problem.help = Some(help);
@@ -302,6 +303,14 @@ impl ShapeReader<'_> {
             self.wrong_type(field, "a list", help);
             return None;
         };
+        if let Some(help) = foreign::list_of(field.name, field.node)
+            && let [first, ..] = items.as_slice()
+            && let Some(problem) = wrong_type(field.name, &first.kind, "a list of mappings", None)
+        {
+            let first = Field { key: first_line_of(first), node: first, ..*field };
+            self.problem(&first, Some(problem.help(help)));
+            return None;
+        }
         let read = |node| {
             let key = match first_line_of(node) {
                 span if span.is_empty() => field.key,
@@ -437,7 +446,25 @@ impl ShapeReader<'_> {
     ) -> Option<Fields<'n>> {
         let fields = self.fields(field.node, field.key, what, known);
         if fields.is_none() {
-            self.wrong_type(field, "a list of mappings", None);
+            let help = match (what, template(&field.node.kind)) {
+                (_, Some(_)) => Some(TEMPLATE),
+                ("a condition", _) => Some(
+                    "write what it compares, such as `{ type: string, subject: country, predicate: is one of, objects: \
+                     [\"AT\"] }`",
+                ),
+                ("a rule", _) => Some(
+                    "write its name, its conditions and its serve, such as `{ name: adults, conditions: [{ type: number, \
+                     subject: age, predicate: \">=\", objects: [\"18\"] }], serve: { select: 0 } }`",
+                ),
+                ("a variation", _) => {
+                    Some("write its name and its value, such as `{ name: \"on\", value: \"true\" }`")
+                }
+                ("a prerequisite", _) => Some(
+                    "write the toggle and what it must serve, such as `{ key: new-checkout, type: boolean, value: \"true\" }`",
+                ),
+                _ => None,
+            };
+            self.wrong_type(field, "a list of mappings", help);
         }
         fields
     }
@@ -486,12 +513,12 @@ impl ShapeReader<'_> {
             // A hostile document can have any number of serves and of variations.
             let variations = if is_affordable(self.findings) { self.variations.as_slice() } else { &[] };
             let help = foreign::not_a_serve(field.name, field.node, variations);
-            self.problem(field, problem.map(|problem| Problem { help: Some(help), ..problem }));
+            self.problem(field, problem.map(|problem| problem.help(help)));
             return None;
         };
         let serve = RawServe {
-            select: fields.optional("select").and_then(|field| self.scalar(&field, index)),
-            variation: self.optional_text(&fields, "variation"),
+            select: fields.optional("select").and_then(|field| self.select(&field)),
+            variation: fields.optional("variation").and_then(|field| self.variation_name(&field)),
             split: fields.optional("split").and_then(|field| self.split(&field)),
         };
         let RawServe { select, variation, split } = &serve;
@@ -499,6 +526,35 @@ impl ShapeReader<'_> {
         let is_complete = read.into_iter().filter(|is_read| *is_read).count() == entries(field.node);
         // A field that is unknown, repeated or cannot be read was reported already.
         is_complete.then_some(serve)
+    }
+
+    /// Reads the index of a variation.
+    fn select(&mut self, field: &Field<'_>) -> Option<u32> {
+        let read = index(field.name, &field.node.kind);
+        let problem = match read {
+            Ok(index) => return Some(index),
+            Err(problem) => problem?,
+        };
+        // A hostile document can have any number of serves and of variations.
+        let help =
+            if is_affordable(self.findings) { foreign::select(field.node, &self.variations) } else { None };
+        self.problem(field, Some(Problem { help: help.or(problem.help), ..problem }));
+        None
+    }
+
+    /// Reads the name of a variation.
+    fn variation_name(&mut self, field: &Field<'_>) -> Option<String> {
+        let problem = match text(field.name, &field.node.kind) {
+            Ok(name) => return Some(name),
+            Err(problem) => problem?,
+        };
+        let help = if is_affordable(self.findings) {
+            foreign::variation(field.node, &self.variations)
+        } else {
+            None
+        };
+        self.problem(field, Some(Problem { help: help.or(problem.help), ..problem }));
+        None
     }
 
     /// Reads the shares of a split. Nothing is returned if one of them cannot be read, because the others
@@ -627,6 +683,12 @@ pub(super) struct Problem {
     pub(super) help: Option<String>,
 }
 
+impl Problem {
+    pub(super) fn help(self, help: String) -> Self {
+        Self { help: Some(help), ..self }
+    }
+}
+
 /// A value; without one, the problem, or `None` if it was reported already.
 type Read<T> = Result<T, Option<Problem>>;
 
@@ -638,6 +700,7 @@ pub(super) fn wrong_type(
     help: Option<&'static str>,
 ) -> Option<Problem> {
     let found = match value {
+        NodeKind::Mapping(_) if template(value).is_some() => "a template".to_owned(),
         NodeKind::Mapping(_) => "a mapping".to_owned(),
         NodeKind::Scalar(text, Style::Plain) if is_null(text) => "null".to_owned(),
         NodeKind::Scalar(text, Style::Plain) => format!("`{}`", shown(text)),
@@ -650,6 +713,21 @@ pub(super) fn wrong_type(
         message: format!("`{}` is {wanted}, not {found}", shown(name)),
         help: help.map(str::to_owned),
     })
+}
+
+/// The help on a template.
+const TEMPLATE: &str = "render the template, and commit the result";
+
+/// Returns a template such as `{{ name }}`, which is a mapping in YAML.
+fn template(value: &NodeKind) -> Option<String> {
+    let NodeKind::Mapping(outer) = value else { return None };
+    let [(Node { kind: NodeKind::Mapping(inner), .. }, nothing)] = outer.as_slice() else { return None };
+    match inner.as_slice() {
+        [(Node { kind: NodeKind::Scalar(name, _), .. }, none)] if nothing.is_null() && none.is_null() => {
+            Some(format!("{{{{ {name} }}}}"))
+        }
+        _ => None,
+    }
 }
 
 /// Reads a text verbatim.
@@ -670,13 +748,18 @@ pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
         }
         // A plain scalar is text as well: `1.10` must stay `1.10` (src/document/README.md, "Text").
         NodeKind::Scalar(text, _) => Ok(text.clone()),
-        _ => Err(wrong_type(name, value, "text", None)
-            .map(|problem| Problem { help: Some(as_text(name, value)), ..problem })),
+        _ => Err(wrong_type(name, value, "text", None).map(|problem| problem.help(as_text(name, value)))),
     }
 }
 
 /// Returns the help on a collection in place of a text.
 fn as_text(name: &str, value: &NodeKind) -> String {
+    if let Some(template) = template(value) {
+        return format!(
+            "write `{}` if this text is meant; otherwise, {TEMPLATE}",
+            quoted_text(&shown(&template))
+        );
+    }
     match (name, value) {
         ("value", _) => match meant::json(value) {
             Some(json) => format!("write JSON as text: `value: {json}`"),
@@ -719,6 +802,7 @@ pub(super) fn boolean(name: &str, value: &NodeKind) -> Read<bool> {
             text if text.contains("//") => "begin comments with `# `, not with `//`",
             _ => "write `true` or `false`, without quotes",
         },
+        value if template(value).is_some() => TEMPLATE,
         _ => "write `true` or `false`",
     };
     Err(wrong_type(name, value, "`true` or `false`", Some(help)))
@@ -733,6 +817,7 @@ pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
         NodeKind::Scalar(..) => {
             return not_whole(Some("write it without quotes, or write `variation` to name a variation"));
         }
+        value if template(value).is_some() => return not_whole(Some(TEMPLATE)),
         _ => return not_whole(Some(&ROLLOUT)),
     };
     match integer(text) {

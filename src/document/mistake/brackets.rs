@@ -302,6 +302,8 @@ pub(super) fn reserved(value: &str, at: usize, from: usize) -> Option<Found> {
         '@' | '`' | '%' | ',' | ']' | '}' | '|' | '>' => true,
         '*' | '&' => next.is_none_or(|next| !next.is_alphanumeric()),
         '-' | '?' => next == Some(' '),
+        // With other characters, it is a tag, which is no error of syntax.
+        '!' => matches!(next, Some('>' | '<' | '^' | '|' | '`')),
         _ => false,
     };
     let text = value.trim_end();

@@ -289,7 +289,9 @@ fn bullet(line: &Line<'_>, at: usize) -> Option<Found> {
     let c = content.chars().next()?;
     let rest = &content[c.len_utf8()..];
     match c {
-        '-' if rest.starts_with(|c: char| c.is_alphabetic() || c == '"') && !content.starts_with("--") => {
+        '-' if rest.starts_with(|c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '{' | '['))
+            && !content.starts_with("--") =>
+        {
             let help = format!("write `- {}`", escaped(rest.trim_end()));
             Some(Found::new(at, line.content, line.content + 1, "no space follows the dash", help))
         }

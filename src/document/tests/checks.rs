@@ -234,9 +234,11 @@ fn every_check_has_a_case() {
         // In `tests/it/waivers.rs`.
         "bad-waiver",
         "unused-waiver",
-        // Tested in `sdks` and `fixes`.
+        // Tested in `sdks`, `fixes` and `exclusion`.
         "almost-value",
         "list-in-text",
+        "never-matches",
+        "regex-literal",
         "sdk-disagreement",
     ];
     let cases: BTreeMap<&str, ()> = DOCUMENTED

@@ -94,6 +94,68 @@ fn a_value_that_its_field_does_not_take_is_an_error() {
     ]);
 }
 
+/// The first text in backticks of the help stands for the last one of each row.
+#[test]
+fn a_help_is_right_when_it_is_applied() {
+    for (text, found, replaced) in [
+        (
+            "- { name: a, given: { price: 50,5 }, serves: on }",
+            "1:33 wrong-type: a comma ends a value in braces, so `50,5` is not one",
+            "50,5",
+        ),
+        (
+            "- { name: a, user: { age: 20 }, serves: on }",
+            "1:14 unknown-key: an expectation has no `user`",
+            "user",
+        ),
+        ("- { name: a, user: u1, serves: on }", "1:14 unknown-key: an expectation has no `user`", "user: u1"),
+        (
+            "- { name: a, context: { age: 20 }, serves: on }",
+            "1:14 unknown-key: an expectation has no `context`",
+            "context",
+        ),
+        ("- { name: a, expect: on }", "1:14 unknown-key: an expectation has no `expect`", "expect"),
+        (
+            "- { name: a, expect: { variation: on } }",
+            "1:14 unknown-key: an expectation has no `expect`",
+            "expect: { variation: on }",
+        ),
+        ("- { test: a, serves: on }", "1:5 unknown-key: an expectation has no `test`", "test"),
+        (
+            "- { name: a, time: 2026-12-01T09:00:00Z, serves: on }",
+            "1:14 unknown-key: an expectation has no `time`",
+            "time",
+        ),
+        (
+            "- { name: a, given: [{ age: 20 }, { vip: true }], serves: on }",
+            "1:14 wrong-type: `given` is a mapping of attributes, not a list",
+            "given: [{ age: 20 }, { vip: true }]",
+        ),
+        (
+            "- { name: a, at: 2026-12-01, serves: on }",
+            "1:18 bad-datetime: `2026-12-01` is not a time",
+            "2026-12-01",
+        ),
+        (
+            "- { name: a, at: 2026-12-01 09:00:00, serves: on }",
+            "1:18 bad-datetime: `2026-12-01 09:00:00` is not a time",
+            "2026-12-01 09:00:00",
+        ),
+        ("- adults", "1:3 wrong-type: `expectations` is a list of mappings, not `adults`", "adults"),
+        ("name: adults", "1:1 wrong-type: this file is a list of expectations", "name: adults"),
+    ] {
+        let read = read_expectations(text);
+        let all: Vec<String> = (read.diagnostics.iter())
+            .map(|one| format!("{}:{} {}: {}", one.line, one.column, one.id, one.message))
+            .collect();
+        assert_eq!(all, [found], "{text}");
+        let written = read.diagnostics[0].help.as_deref().unwrap().split('`').nth(1).unwrap();
+        let fixed = text.replacen(replaced, written, 1);
+        let after = read_expectations(&fixed);
+        assert!(after.list.is_some(), "{fixed}: {:#?}", after.diagnostics);
+    }
+}
+
 #[test]
 fn a_suggestion_names_the_variation() {
     let read = read_expectations("- { name: a, serves: offf }\n");

@@ -470,7 +470,194 @@ const MISTAKES: &[Mistake] = &[
         "9:56 unknown-predicate: `aint one of` is not a known predicate of a `string` condition",
         "aint one of",
     ),
+    mistake(
+        CONDITION,
+        "{ type: string, subject: country, predicate: \"is one\u{a0}of\", objects: [\"AT\"] }",
+        "9:56 unknown-predicate: `is one\\u{a0}of` is not a known predicate of a `string` condition",
+        "is one\u{a0}of",
+    ),
+    // What another type of value has in its place.
+    mistake(VARIATIONS, "variations:", "3:3 wrong-type: `variations` is a list, not null", "variations:"),
+    mistake(
+        VARIATIONS,
+        "variations: {}",
+        "3:3 wrong-type: `variations` is a list, not a mapping",
+        "variations: {}",
+    ),
+    mistake(
+        VARIATIONS,
+        "variations: \"off, on\"",
+        "3:15 wrong-type: `variations` is a list, not the text `off, on`",
+        "variations: \"off, on\"",
+    ),
+    mistake(
+        VARIATIONS,
+        "variations: [off, \"on\"]",
+        "3:16 wrong-type: `variations` is a list of mappings, not `off`",
+        "variations: [off, \"on\"]",
+    ),
+    mistake(
+        DOCUMENT,
+        "disabled: true\ncontent:\n  variations: [true, false]\n  rules: []\n  disabledServe: { select: 0 }\n  \
+         defaultServe: { select: 1 }\n",
+        "3:16 wrong-type: `variations` is a list of mappings, not `true`",
+        "variations: [true, false]",
+    ),
+    mistake(
+        OFF,
+        "defaultServe: [on]",
+        "12:3 wrong-type: `defaultServe` is a mapping, not a list",
+        "defaultServe: [on]",
+    ),
+    mistake(
+        OFF,
+        "defaultServe: { variation: [on] }",
+        "12:19 wrong-type: `variation` is text, not a list",
+        "variation: [on]",
+    ),
+    mistake(
+        OFF,
+        "defaultServe: { variation: null }",
+        "12:30 null-text: `variation` is text, and this is null",
+        "variation: null",
+    ),
+    mistake(
+        OFF,
+        "defaultServe: { select: \"on\" }",
+        "12:27 wrong-type: `select` is a whole number, not the text `on`",
+        "select: \"on\"",
+    ),
+    mistake(
+        OFF,
+        "defaultServe: { select: on }",
+        "12:27 wrong-type: `select` is a whole number, not `on`",
+        "select: on",
+    ),
+    mistake(
+        OFF,
+        "defaultServe: { select: \"1\" }",
+        "12:27 wrong-type: `select` is a whole number, not the text `1`",
+        "select: \"1\"",
+    ),
+    mistake(
+        "content:\n",
+        "content:\n  prerequisites: [x]\n",
+        "3:19 wrong-type: `prerequisites` is a list of mappings, not `x`",
+        "prerequisites: [x]",
+    ),
+    mistake(
+        "content:\n",
+        "content:\n  prerequisites: x\n",
+        "3:18 wrong-type: `prerequisites` is a list, not `x`",
+        "prerequisites: x",
+    ),
+    mistake(
+        "content:\n",
+        "content:\n  prerequisites: { x: 20, y: blue }\n",
+        "3:3 wrong-type: `prerequisites` is a list, not a mapping",
+        "prerequisites: { x: 20, y: blue }",
+    ),
+    mistake(
+        "content:\n",
+        "content:\n  prerequisites: [{ x: \"true\" }]\n",
+        "3:21 unknown-key: a prerequisite has no `x`",
+        "x: \"true\"",
+    ),
+    mistake(
+        CONDITION,
+        "country",
+        "9:11 wrong-type: `conditions` is a list of mappings, not `country`",
+        "country",
+    ),
+    mistake(
+        "    - { name: \"on\", value: \"20\" }",
+        "    -{ name: \"on\", value: \"20\" }",
+        "5:5 syntax: no space follows the dash",
+        "-{ name: \"on\", value: \"20\" }",
+    ),
+    // Templates, times, versions, patterns.
+    mistake(
+        "value: \"20\"",
+        "value: {{ value }}",
+        "5:21 wrong-type: `value` is text, not a template",
+        "{{ value }}",
+    ),
+    mistake(
+        "name: adults",
+        "name: {{ .Values.name }}",
+        "7:7 wrong-type: `name` is text, not a template",
+        "{{ .Values.name }}",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: datetime, subject: now, predicate: after, objects: [\"2026-12-01T09:00:00Z\"] }",
+        "9:71 bad-datetime: `2026-12-01T09:00:00Z` is not a time that the service can parse",
+        "2026-12-01T09:00:00Z",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: datetime, subject: now, predicate: after, objects: [2026-12-01] }",
+        "9:71 bad-datetime: `2026-12-01` is not a time that the service can parse",
+        "2026-12-01",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: datetime, subject: now, predicate: after, objects: [\"2026-12-01T09:00:00-05:00\"] }",
+        "9:71 bad-datetime: `2026-12-01T09:00:00-05:00` is not a time that the service can parse",
+        "2026-12-01T09:00:00-05:00",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: semver, subject: app, predicate: \"=\", objects: [\"v1.2\"] }",
+        "9:67 bad-semver: `v1.2` is not a semantic version",
+        "v1.2",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: semver, subject: app, predicate: \"=\", objects: [\"^1.2.3\"] }",
+        "9:67 bad-semver: `^1.2.3` is not a semantic version",
+        "predicate: \"=\", objects: [\"^1.2.3\"]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: semver, subject: app, predicate: \"=\", objects: [\"~1.2\"] }",
+        "9:67 bad-semver: `~1.2` is not a semantic version",
+        "predicate: \"=\", objects: [\"~1.2\"]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: semver, subject: app, predicate: \"=\", objects: [\">=1.2\"] }",
+        "9:67 bad-semver: `>=1.2` is not a semantic version",
+        "predicate: \"=\", objects: [\">=1.2\"]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: between, objects: [65, 18] }",
+        "9:52 between-fields: `between` needs `leftPredicate`, `rightPredicate` and `rightObjects`",
+        "objects: [65, 18]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: between, objects: [70] }",
+        "9:52 between-fields: `between` needs `leftPredicate`, `rightPredicate` and `rightObjects`",
+        "objects: [70]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: semver, subject: app, predicate: between, objects: [1.10.0, 1.9.0] }",
+        "9:52 between-fields: `between` needs `leftPredicate`, `rightPredicate` and `rightObjects`",
+        "objects: [1.10.0, 1.9.0]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: datetime, subject: now, predicate: between, objects: [\"2026-12-01T09:00:00+00:00\", \
+         \"2026-12-02T09:00:00+00:00\"] }",
+        "9:54 between-fields: `between` needs `leftPredicate`, `rightPredicate` and `rightObjects`",
+        "objects: [\"2026-12-01T09:00:00+00:00\", \"2026-12-02T09:00:00+00:00\"]",
+    ),
 ];
+
+const OFF: &str = "defaultServe: { variation: \"off\" }";
 
 #[test]
 fn a_help_is_right_when_it_is_applied() {
@@ -491,6 +678,8 @@ fn a_help_is_right_when_it_is_applied() {
         // A missing field goes beside another one.
         let new = match found.id {
             "missing-field" => format!("{replaced}, {written}"),
+            // Each text is a field.
+            "between-fields" => help.split('`').skip(1).step_by(2).collect::<Vec<_>>().join(", "),
             _ => written.to_owned(),
         };
         let fixed = text.replace(replaced, &new);
@@ -743,14 +932,14 @@ fn a_predicate_that_begins_with_an_exclamation_mark_is_to_be_quoted() {
             featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics
         };
         let found = own(predicate);
-        let tag = found.iter().find(|one| one.id == "yaml-tag").unwrap();
-        assert_eq!(tag.help.as_deref(), Some(format!("put the value in quotes: `\"{predicate}\"`").as_str()));
-        let others: Vec<_> =
-            found.iter().filter(|one| one.id != "yaml-tag").map(|one| (&one.id, &one.help)).collect();
-        let fixed = own(&format!("\"{predicate}\""));
-        let left: Vec<_> = fixed.iter().map(|one| (&one.id, &one.help)).collect();
-        assert_eq!(others, left, "{predicate}");
-        assert_eq!(left.is_empty(), kind == "number", "{predicate}");
+        // One finding has the help that solves it.
+        let [tag] = &found[..] else { panic!("{predicate}: {found:#?}") };
+        assert_eq!((tag.id, tag.severity), ("yaml-tag", Severity::Error));
+        let help = tag.help.as_deref().unwrap();
+        let expected = if kind == "number" { "put the value in quotes: `" } else { "did you mean `" };
+        assert!(help.starts_with(expected), "{predicate}: {help}");
+        let fixed = own(help.split('`').nth(1).unwrap());
+        assert!(fixed.is_empty(), "{predicate}: {fixed:#?}");
     }
 }
 
@@ -779,6 +968,18 @@ fn the_help_on_a_like_of_sql_means_the_same() {
         ("LIKE", "\"AT%\", \"%CH\"", "matches regex, objects: [\"^AT.*$\", \"^.*CH$\"]"),
         ("NOT LIKE", "\"a_c%\"", "does not match regex, objects: [\"^a.c.*$\"]"),
         ("unlike", "\"%AT\"", "does not end with, objects: [AT]"),
+        // A backslash stands before a sign that is meant.
+        ("LIKE", "'50\\%%'", "starts with, objects: [50%]"),
+        ("LIKE", "'%a\\_b'", "ends with, objects: [a_b]"),
+        ("LIKE", "'50\\%'", "is one of, objects: [50%]"),
+        ("NOT LIKE", "'a\\_b'", "is not any of, objects: [a_b]"),
+        ("LIKE", "'a\\\\b%'", "starts with, objects: [\"a\\\\b\"]"),
+        ("LIKE", "\"%%\"", "matches regex, objects: [\"^.*$\"]"),
+        ("LIKE", "'%\\%_'", "matches regex, objects: [\"^.*%.$\"]"),
+        // It ignores case.
+        ("ILIKE", "\"%.At\"", "matches regex, objects: [\"^.*\\\\.[Aa][Tt]$\"]"),
+        ("NOT ILIKE", "\"a_\"", "does not match regex, objects: [\"^[Aa].$\"]"),
+        ("not_ilike", "\"ß1\"", "does not match regex, objects: [\"^ß1$\"]"),
     ] {
         let own = format!("{{ type: string, subject: mail, predicate: {predicate}, objects: [{objects}] }}");
         let found = featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics;
@@ -793,6 +994,72 @@ fn the_help_on_a_like_of_sql_means_the_same() {
     let own = "{ type: string, subject: mail, predicate: LIKE, objects: [example.com] }";
     let found = featureprobe(&DOCUMENT.replace(CONDITION, own)).diagnostics;
     assert!(found[0].help.as_deref().unwrap().starts_with("did you mean `contains`?"));
+    let own = "{ type: string, subject: mail, predicate: LIKE, objects: [a_c] }";
+    let found = featureprobe(&DOCUMENT.replace(CONDITION, own)).diagnostics;
+    let regex = "did you mean `contains`? If `_` stands for any character, write `predicate: matches regex, objects: [\"^a.c$\"]`";
+    assert!(found[0].help.as_deref().unwrap().starts_with(regex), "{found:?}");
+}
+
+/// What the patterns of `LIKE` mean decides on the opposite.
+#[test]
+fn the_help_on_a_negated_like_is_to_correct_the_predicate_first() {
+    for (predicate, objects) in
+        [("NOT LIKE", "\"%x\""), ("LIKE", "a, \"b%\""), ("ILIKE", "x"), ("unlike", "'a\\_b'")]
+    {
+        let own = format!(
+            "{{ type: string, subject: mail, predicate: {predicate}, inverted: true, objects: [{objects}] }}"
+        );
+        let found = featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics;
+        let help = |id: &str| found.iter().find(|one| one.id == id).and_then(|one| one.help.clone()).unwrap();
+        assert!(help("unknown-key").starts_with("correct the predicate first"), "{own}: {found:#?}");
+        let first = help("unknown-predicate");
+        assert!(first.starts_with("write `predicate: "), "{own}: {first}");
+        // Then the help on the field is right.
+        let fixed = first.split('`').nth(1).unwrap();
+        let own = format!("{{ type: string, subject: mail, {fixed}, inverted: true }}");
+        let found = featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics;
+        let [one] = &found[..] else { panic!("{own}: {found:#?}") };
+        let (was, is) = (fixed.contains("not"), one.help.as_deref().unwrap());
+        assert!(is.starts_with("write `predicate: "), "{is}");
+        assert_ne!(is.split('`').nth(1).unwrap().contains("not"), was, "{own}: {is}");
+    }
+}
+
+/// `/^a$/i` is a pattern that no text matches.
+#[test]
+fn a_pattern_of_javascript_is_named() {
+    let own = |object: &str| {
+        let own = format!("{{ type: string, subject: mail, predicate: matches regex, objects: [{object}] }}");
+        featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics
+    };
+    for (object, fixed) in [
+        ("/^a$/i", "\"^[Aa]$\""),
+        ("/x/i", "\"[Xx]\""),
+        ("/^beta/", "\"^beta\""),
+        ("/beta$/g", "\"beta$\""),
+        ("'/^https:\\/\\/a/'", "\"^https://a\""),
+        ("'/^[a-z]+$/i'", "\"^[a-z]+$\""),
+        ("/^a/ms", "\"^a\""),
+    ] {
+        let found = own(object);
+        let [one] = &found[..] else { panic!("{object}: {found:#?}") };
+        assert_eq!((one.id, one.severity), ("regex-literal", Severity::Warning));
+        let help = one.help.as_deref().unwrap();
+        assert_eq!(help.split('`').nth(1), Some(fixed), "{object}");
+        assert_eq!(own(fixed), [], "{object}");
+    }
+    for path in ["/static/img", "/api/", "/a/b", "/", "//", "a/b/i", "/usr/bin", "^/a/i$"] {
+        assert_eq!(own(path), [], "{path}");
+    }
+}
+
+/// A name that is not there is not looked for.
+#[test]
+fn variations_without_names_are_to_be_named() {
+    let text = DOCUMENT.replace("name: \"off\", ", "").replace("name: \"on\", ", "");
+    for one in featureprobe(&text).diagnostics.iter().filter(|one| one.id == "unknown-variation") {
+        assert_eq!(one.help.as_deref(), Some("no variation has a name: give each one a `name`"));
+    }
 }
 
 /// Who follows the helps on a foreign predicate and on the field that negates it must not negate it twice.

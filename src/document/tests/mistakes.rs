@@ -186,7 +186,7 @@ const STARTS_OF_VALUES: &[Mistake] = &[
     (
         "          predicate: is one of",
         "          predicate: !=",
-        "15:22 yaml-tag: a value without quotes begins with `!` | put the value in quotes: `\"!=\"`",
+        "15:22 yaml-tag: a value without quotes begins with `!` | did you mean `is not any of`?",
     ),
     (
         "          predicate: is one of",

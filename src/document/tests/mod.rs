@@ -3,6 +3,7 @@
 mod checks;
 mod equality;
 mod examples;
+mod exclusion;
 mod expectations;
 mod featureprobe;
 mod fixes;

@@ -33,7 +33,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("reqwest", &["forge", "notification", "service", "transport"]),
     ("rustls", &["sandbox", "transport"]),
     ("serde_yaml", &["config", "document"]),
-    ("semver", &["evaluate"]),
+    ("semver", &["document", "evaluate"]),
     ("similar", &["plan"]),
     ("tokio_rustls", &["sandbox"]),
 ];

@@ -310,6 +310,20 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
             "conditions: []",
         ),
     ),
+    (
+        "never-matches",
+        Edit(
+            CONDITION,
+            r#"{ type: number, subject: age, predicate: between, leftPredicate: ">=", objects: ["65"], rightPredicate: "<", rightObjects: ["18"] }"#,
+        ),
+    ),
+    (
+        "regex-literal",
+        Edit(
+            CONDITION,
+            r#"{ type: string, subject: mail, predicate: matches regex, objects: ["/@example[.]com$/"] }"#,
+        ),
+    ),
     ("same-serve", Edit(SERVE, r#"serve: { variation: "off" }"#)),
     (
         "sdk-disagreement",
