@@ -37,6 +37,7 @@ pub fn load(
     merged.reject_long_comments();
     merged.reject_blind_reads(command);
     merged.reject_decisions_about_live_state();
+    merged.note_idle_sdks();
     let Merged { settings, errors, warnings, .. } = merged;
     match errors.is_empty() {
         true => Ok(LoadedSettings { settings, warnings }),
@@ -216,6 +217,16 @@ impl Merged {
                 ServiceKind::words_with(|can| can.read_live)
             );
             self.report(place, why);
+        }
+    }
+
+    /// Says that `sdks` warns of nothing: what SDKs make of a document is known for FeatureProbe only.
+    fn note_idle_sdks(&mut self) {
+        let Settings { sdks, service_kind, .. } = &self.settings;
+        if !sdks.is_all() && !service_kind.can().evaluate {
+            let text = "`sdks` warns of nothing with `service_kind: documented`: what SDKs make of a document is known for \
+                        `service_kind: featureprobe` only";
+            self.warnings.push(text.to_owned());
         }
     }
 

@@ -218,7 +218,7 @@ pub struct Settings {
     /// Warn where these SDKs do not agree about a document
     ///
     /// Those that the team's services use: `go`, `java`, `node`, `python` and `rust`. Repeat it, or separate
-    /// them by spaces.
+    /// them by spaces. `explain` and `test` evaluate prerequisites as the first one does.
     #[arg(
         long, of(SERVICE, Kind), value_name = "SDK", action = ArgAction::Append,
         default_value = "rust go java node python", value_parser = sdks

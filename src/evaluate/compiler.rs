@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::condition;
 use super::condition::{Person, Served, Test, Truth, Verdict};
-use super::evaluator::{Evaluator, Slots, bucket, pick, rule_truth};
+use super::evaluator::{Evaluator, PrerequisiteRules, Slots, UnmetServe, bucket, pick, rule_truth};
 use crate::model::{Payload, ReturnType, Rule, Serve, Targeting, ToggleId, WHOLE};
 
 /// Finds the targeting of a toggle in the repository.
@@ -110,8 +110,14 @@ impl Compiler {
                 });
                 matches.collect()
             };
+            let differs = values.iter().map(|value| {
+                is_other == Truth::False && condition::differs_in_notation(&prerequisite, value)
+            });
             CompiledPrerequisite {
                 toggle,
+                differs_in_notation: differs.collect(),
+                is_json: prerequisite.kind == ReturnType::Json,
+                expected: prerequisite.value.clone(),
                 values: values.iter().map(|value| (*value).to_owned()).collect(),
                 matches: matches(&|_| Truth::False),
                 matches_without_types: matches(&is_same),
@@ -162,6 +168,18 @@ pub(super) struct CompiledPrerequisite {
     pub(super) matches: Vec<Truth>,
     /// The same for SDKs that do not compare types.
     pub(super) matches_without_types: Vec<Truth>,
+    /// Whether each variation has the expected number in another notation, such as `1.0` instead of `1`.
+    pub(super) differs_in_notation: Vec<bool>,
+    pub(super) is_json: bool,
+    /// The expected value as it is written.
+    pub(super) expected: String,
+}
+
+impl CompiledPrerequisite {
+    /// Returns whether a variation has the expected value as it is written.
+    pub(super) fn has_text(&self, index: usize) -> bool {
+        self.values[index].trim() == self.expected.trim()
+    }
 }
 
 impl CompiledToggle {
@@ -254,6 +272,19 @@ pub(crate) struct PrerequisiteTrace {
     pub value: Option<String>,
     /// Whether its toggle is disabled.
     pub is_disabled: bool,
+    /// Why the evaluation ends there, if it does.
+    pub end: Option<PrerequisiteEnd>,
+    /// Whether the value is the expected number in another notation.
+    pub differs_in_notation: bool,
+}
+
+/// Why SDKs do not evaluate the toggle of a prerequisite.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum PrerequisiteEnd {
+    /// Toggles need each other: their keys, the first one again at the end.
+    Circle(Vec<String>),
+    /// A chain of prerequisites is too long, SDKs do not get one of its toggles, or one of them is not met.
+    Other,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -274,12 +305,12 @@ pub(crate) struct ServeTrace {
 }
 
 impl Evaluator {
-    /// Traces the toggle with this index for a user.
+    /// Traces the toggle with this index for a user of an SDK with these rules.
     ///
     /// # Panics
     /// If the index is not one that the compiler returned.
-    pub(crate) fn trace(&self, toggle: usize, person: &Person<'_>) -> ToggleTrace {
-        let verdict = self.evaluate(toggle, person);
+    pub(crate) fn trace(&self, rules: PrerequisiteRules, toggle: usize, person: &Person<'_>) -> ToggleTrace {
+        let verdict = self.evaluate_as(rules, toggle, person);
         let toggle = &self.toggles[toggle];
         let mut trace = ToggleTrace {
             verdict,
@@ -289,7 +320,7 @@ impl Evaluator {
             serves: Vec::new(),
         };
         if toggle.is_delivered {
-            self.walk(toggle, person, &mut trace);
+            self.walk(rules, toggle, person, &mut trace);
         }
         if let [only] = trace.serves.as_slice() {
             trace.place = Some(only.place);
@@ -297,7 +328,13 @@ impl Evaluator {
         trace
     }
 
-    fn walk(&self, toggle: &CompiledToggle, person: &Person<'_>, trace: &mut ToggleTrace) {
+    fn walk(
+        &self,
+        rules: PrerequisiteRules,
+        toggle: &CompiledToggle,
+        person: &Person<'_>,
+        trace: &mut ToggleTrace,
+    ) {
         let serve = |place, serve| ServeTrace {
             place,
             verdict: pick(toggle, serve, person),
@@ -311,8 +348,10 @@ impl Evaluator {
             trace.serves.push(disabled);
             return;
         }
+        let default = serve(ServePlace::Default, &toggle.default_serve);
+        let if_unmet = if rules.unmet == UnmetServe::Disabled { disabled } else { default };
         for prerequisite in &toggle.prerequisites {
-            let (truth, verdict) = self.prerequisite(prerequisite, person);
+            let (truth, verdict, ends) = self.prerequisite(rules, prerequisite, person);
             let value = match verdict {
                 Some(Verdict::Known(Served::Variation(index))) => {
                     prerequisite.values.get(index as usize).cloned()
@@ -320,9 +359,22 @@ impl Evaluator {
                 _ => None,
             };
             let is_disabled = prerequisite.toggle.is_some_and(|toggle| self.toggles[toggle].is_disabled);
-            trace.prerequisites.push(PrerequisiteTrace { truth, verdict, value, is_disabled });
+            let index = prerequisite.values.iter().position(|other| Some(other) == value.as_ref());
+            let end = ends.then(|| {
+                let circle = prerequisite.toggle.and_then(|toggle| self.circle(toggle));
+                let owned = |keys: Vec<&str>| keys.into_iter().map(str::to_owned).collect();
+                circle.map_or(PrerequisiteEnd::Other, |keys| PrerequisiteEnd::Circle(owned(keys)))
+            });
+            trace.prerequisites.push(PrerequisiteTrace {
+                truth,
+                verdict,
+                value,
+                is_disabled,
+                end,
+                differs_in_notation: index.is_some_and(|index| prerequisite.differs_in_notation[index]),
+            });
             if truth != Truth::True && trace.serves.is_empty() {
-                trace.serves.push(disabled);
+                trace.serves.push(if_unmet);
             }
             if truth == Truth::False {
                 return;
@@ -347,6 +399,9 @@ impl Evaluator {
                 return;
             }
         }
-        trace.serves.push(serve(ServePlace::Default, &toggle.default_serve));
+        // It may be there already, for a prerequisite that may not be met.
+        if !trace.serves.contains(&default) {
+            trace.serves.push(default);
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use regex::Regex;
 use semver::Version;
+use serde_json::Value;
 
 use super::evaluator::Slots;
 use crate::model::{
@@ -242,8 +243,10 @@ crate::model::words! {
         UnknownPrerequisite = "unknown-prerequisite",
         /// The toggle has no valid document in the repository.
         UnknownToggle = "unknown-toggle",
-        /// The values are equal as numbers but not as text.
+        /// The values are equal as numbers or as JSON, but not as text.
         UnsureEquality = "unsure-equality",
+        /// The values of the toggle could be of several types.
+        UnsureType = "unsure-type",
     }
 }
 
@@ -257,7 +260,8 @@ impl Doubt {
             Self::Undocumented => "this type or predicate is not documented",
             Self::UnknownPrerequisite => "the value of the prerequisite's toggle cannot be determined",
             Self::UnknownToggle => "the toggle has no valid document in the repository",
-            Self::UnsureEquality => "the two numbers differ only in notation",
+            Self::UnsureEquality => "the two values differ only in notation",
+            Self::UnsureType => "the values of the prerequisite's toggle do not say of which type it is",
         }
     }
 }
@@ -323,9 +327,9 @@ pub(super) fn has_other_type(
         (ReturnType::String, ReturnType::Boolean) => match elsewhere() {
             Some(types) if types.iter().all(|other| *other == ReturnType::Boolean) => Truth::True,
             Some(_) => Truth::False,
-            None => Truth::Unknown(Doubt::UnsureEquality),
+            None => Truth::Unknown(Doubt::UnsureType),
         },
-        (ReturnType::String, _) => Truth::Unknown(Doubt::UnsureEquality),
+        (ReturnType::String, _) => Truth::Unknown(Doubt::UnsureType),
         // What fits the type has it, because the document of a text that looks like a number would be
         // invalid.
         _ => Truth::False,
@@ -342,6 +346,31 @@ pub(super) fn meets(prerequisite: &Prerequisite, value: &str) -> Truth {
             Truth::Unknown(Doubt::UnsureEquality)
         }
         None => Truth::Unknown(Doubt::UnknownPrerequisite),
+    }
+}
+
+/// Returns whether `value` is what `prerequisite` wants to an SDK that reads every number as a float, and
+/// something else to the others: `1.0` instead of `1`, also within JSON. With an exponent, the service
+/// decides how it writes a number.
+pub(super) fn differs_in_notation(prerequisite: &Prerequisite, value: &str) -> bool {
+    let Prerequisite { kind, value: expected, .. } = prerequisite;
+    if !matches!(kind, ReturnType::Number | ReturnType::Json)
+        || is_same_value(*kind, value, expected) == Some(true)
+        || (*kind == ReturnType::Number && [value, expected].iter().any(|text| text.contains(['e', 'E'])))
+    {
+        return false;
+    }
+    let all = [value, expected].map(|text| delivered_value(*kind, text).map(as_floats));
+    matches!(all, [Some(one), Some(other)] if one == other)
+}
+
+/// Returns JSON whose numbers are all floats.
+fn as_floats(value: Value) -> Value {
+    match value {
+        Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
+        Value::Array(items) => items.into_iter().map(as_floats).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, as_floats(value))).collect(),
+        other => other,
     }
 }
 

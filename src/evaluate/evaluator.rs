@@ -7,7 +7,7 @@ use sha1::{Digest, Sha1};
 use super::compiler::{CompiledPrerequisite, CompiledRule, CompiledServe, CompiledToggle};
 use super::condition::Person;
 use super::condition::{Doubt, Served, Truth, Verdict};
-use crate::model::WHOLE;
+use crate::model::{Sdk, WHOLE};
 
 /// The number of toggles in a chain of prerequisites that the SDK evaluates.
 const DEEPEST: u32 = 20;
@@ -30,17 +30,54 @@ pub(crate) struct PrerequisiteRules {
     pub(crate) unmet: UnmetServe,
     /// Whether a value of another type than that of the prerequisite never meets it.
     pub(crate) compares_types: bool,
+    /// Whether `1` and `1.0` are the same number.
+    pub(crate) compares_floats: bool,
+    /// When two JSON values are the same.
+    pub(crate) json: JsonEquality,
+}
+
+/// When an SDK takes two JSON values for the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum JsonEquality {
+    /// In any order of the members: Rust, Go and Java.
+    AnyOrder,
+    /// Node.
+    Never,
+    /// Only in the same order: Python.
+    SameOrder,
 }
 
 impl PrerequisiteRules {
     /// Rust, and Java from 2.3 on.
-    pub(crate) const RUST: Self = Self { unmet: UnmetServe::Disabled, compares_types: true };
+    pub(crate) const RUST: Self = Self {
+        unmet: UnmetServe::Disabled,
+        compares_types: true,
+        compares_floats: false,
+        json: JsonEquality::AnyOrder,
+    };
     /// That Go compares no types is what Go 2.3.0 was recorded to do once: a boolean toggle that serves `true`
     /// met a prerequisite of type `string` with the value `true`. No other pair of types was tried.
-    pub(crate) const GO: Self = Self { unmet: UnmetServe::Disabled, compares_types: false };
-    pub(crate) const NODE: Self = Self { unmet: UnmetServe::DefaultOfOutermost, compares_types: true };
-    /// Python, and Java before 2.3.
-    pub(crate) const PYTHON: Self = Self { unmet: UnmetServe::Default, compares_types: true };
+    pub(crate) const GO: Self = Self { compares_types: false, compares_floats: true, ..Self::RUST };
+    pub(crate) const NODE: Self = Self {
+        unmet: UnmetServe::DefaultOfOutermost,
+        compares_floats: true,
+        json: JsonEquality::Never,
+        ..Self::RUST
+    };
+    pub(crate) const PYTHON: Self =
+        Self { unmet: UnmetServe::Default, json: JsonEquality::SameOrder, ..Self::RUST };
+    /// Java before 2.3.
+    pub(crate) const OLD_JAVA: Self = Self { unmet: UnmetServe::Default, ..Self::RUST };
+
+    /// Returns the rules of the newest version of an SDK.
+    pub(crate) fn of(sdk: Sdk) -> Self {
+        match sdk {
+            Sdk::Go => Self::GO,
+            Sdk::Java | Sdk::Rust => Self::RUST,
+            Sdk::Node => Self::NODE,
+            Sdk::Python => Self::PYTHON,
+        }
+    }
 }
 
 /// Compiled toggles, created by [`Compiler`](super::Compiler).
@@ -115,21 +152,53 @@ impl Evaluator {
         conclude(compiled, answer, visit)
     }
 
-    /// Returns whether a prerequisite is met, and what its toggle serves if it exists.
+    /// Returns whether a prerequisite is met, what its toggle serves if it exists, and whether the evaluation
+    /// of the outermost toggle ends there.
     pub(super) fn prerequisite(
         &self,
+        rules: PrerequisiteRules,
         prerequisite: &CompiledPrerequisite,
         person: &Person<'_>,
-    ) -> (Truth, Option<Verdict>) {
-        let met = Visit::new(self, person).prerequisite(prerequisite, DEEPEST);
-        let verdict = prerequisite.toggle.map(|toggle| self.evaluate(toggle, person));
+    ) -> (Truth, Option<Verdict>, bool) {
+        let mut visit = Visit { rules, ..Visit::new(self, person) };
+        let met = visit.prerequisite(prerequisite, DEEPEST);
+        let verdict = prerequisite.toggle.map(|toggle| self.evaluate_as(rules, toggle, person));
         let truth = match (met.truth, met.may_end) {
             // If a toggle further down does not exist, the disabled serve is next, as if the prerequisite
             // were not met.
             (Truth::True, Some(doubt)) => Truth::Unknown(doubt),
             (truth, _) => truth,
         };
-        (truth, verdict)
+        (truth, verdict, met.ends)
+    }
+
+    /// Returns the keys of the toggles of a circle that `toggle` leads to, the first one again at the end.
+    pub(super) fn circle(&self, toggle: usize) -> Option<Vec<&str>> {
+        let needs = |toggle: usize| {
+            let toggle = &self.toggles[toggle];
+            let all = if toggle.is_disabled { &[][..] } else { &toggle.prerequisites };
+            all.iter().filter_map(|prerequisite| prerequisite.toggle)
+        };
+        let (mut is_seen, mut is_on_way) = (vec![false; self.toggles.len()], vec![false; self.toggles.len()]);
+        // The toggles on the way, each with those that it needs and that are left to visit.
+        let mut way = Vec::new();
+        let mut next = Some(toggle);
+        loop {
+            match next {
+                Some(next) if is_on_way[next] => {
+                    let circle = way.iter().map(|(toggle, _)| *toggle).skip_while(|toggle| *toggle != next);
+                    let circle = circle.chain([next]);
+                    return Some(circle.map(|toggle| self.toggles[toggle].key.as_str()).collect());
+                }
+                Some(next) if !is_seen[next] => {
+                    (is_seen[next], is_on_way[next]) = (true, true);
+                    way.push((next, needs(next)));
+                }
+                Some(_) => {}
+                None => is_on_way[way.pop()?.0] = false,
+            }
+            next = way.last_mut()?.1.next();
+        }
     }
 }
 
@@ -267,10 +336,23 @@ impl<'a> Visit<'a> {
         let truth = match answer.possible {
             Possible::None => Truth::False,
             Possible::One(Served::CallerDefault) => Truth::False,
-            Possible::One(Served::Variation(index)) => match self.rules.compares_types {
-                true => prerequisite.matches[index as usize],
-                false => prerequisite.matches_without_types[index as usize],
-            },
+            Possible::One(Served::Variation(index)) => {
+                let index = index as usize;
+                let truth = match self.rules.compares_types {
+                    _ if prerequisite.differs_in_notation[index] => self.rules.compares_floats.into(),
+                    true => prerequisite.matches[index],
+                    false => prerequisite.matches_without_types[index],
+                };
+                match self.rules.json {
+                    JsonEquality::Never if prerequisite.is_json => Truth::False,
+                    JsonEquality::SameOrder
+                        if prerequisite.is_json && truth == Truth::True && !prerequisite.has_text(index) =>
+                    {
+                        Truth::Unknown(Doubt::UnsureEquality)
+                    }
+                    _ => truth,
+                }
+            }
             Possible::Several(doubt) => Truth::Unknown(doubt),
         };
         Met { truth, ends: matches!(answer.possible, Possible::None), may_end: answer.may_end }

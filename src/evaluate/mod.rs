@@ -9,7 +9,9 @@ mod tests;
 mod users;
 
 pub(crate) use audience::{Audience, Impact, UserImpact, Users};
-pub(crate) use compiler::{Compiler, Definitions, PrerequisiteTrace, ServePlace, ServeTrace, ToggleTrace};
+pub(crate) use compiler::{
+    Compiler, Definitions, PrerequisiteEnd, PrerequisiteTrace, ServePlace, ServeTrace, ToggleTrace,
+};
 pub(crate) use condition::{Doubt, Served, Truth, Verdict, misfit};
-pub(crate) use evaluator::{Evaluator, PrerequisiteRules};
+pub(crate) use evaluator::{Evaluator, JsonEquality, PrerequisiteRules, UnmetServe};
 pub(crate) use users::count_users;

@@ -33,19 +33,38 @@ impl Sdk {
 
 /// The SDKs that a team uses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Sdks(u8);
+pub struct Sdks {
+    /// A bit for each.
+    used: u8,
+    first: Sdk,
+}
 
 impl Sdks {
-    pub(crate) const ALL: Self = Self(0b1_1111);
+    pub(crate) const ALL: Self = Self { used: 0b1_1111, first: Sdk::Rust };
     /// For a document whose findings nobody reads.
-    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self { used: 0, first: Sdk::Rust };
 
     pub(crate) fn has(self, sdk: Sdk) -> bool {
-        self.0 & (1 << sdk as u8) != 0
+        self.used & (1 << sdk as u8) != 0
     }
 
     pub(crate) fn is_empty(self) -> bool {
-        self.0 == 0
+        self.used == 0
+    }
+
+    pub(crate) fn is_all(self) -> bool {
+        self.used == Self::ALL.used
+    }
+
+    /// Returns the one that is named first.
+    pub(crate) fn first(self) -> Sdk {
+        self.first
+    }
+}
+
+impl Default for Sdks {
+    fn default() -> Self {
+        Self::ALL
     }
 }
 
@@ -57,7 +76,10 @@ impl FromStr for Sdks {
         let mut sdks = Self::NONE;
         for name in text.split_whitespace() {
             let sdk: Sdk = name.parse()?;
-            sdks.0 |= 1 << sdk as u8;
+            if sdks.is_empty() {
+                sdks.first = sdk;
+            }
+            sdks.used |= 1 << sdk as u8;
         }
         match sdks.is_empty() {
             true => Err("name at least one SDK".to_owned()),
@@ -76,6 +98,8 @@ mod tests {
         assert_eq!(all, Sdks::ALL);
         let two: Sdks = " node  python ".parse().unwrap();
         assert!(two.has(Sdk::Node) && two.has(Sdk::Python) && !two.has(Sdk::Rust));
+        assert_eq!((all.first(), two.first()), (Sdk::Rust, Sdk::Node));
+        assert_eq!("python node".parse::<Sdks>().unwrap().first(), Sdk::Python);
         for bad in ["", " ", "ruby", "rust ruby"] {
             assert!(bad.parse::<Sdks>().is_err(), "{bad}");
         }

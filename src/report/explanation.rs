@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::document::{self, Diagnostic, Expectation};
 use crate::evaluate::{
-    self, Doubt, Evaluator, PrerequisiteRules, PrerequisiteTrace, ServePlace, ServeTrace, Served,
-    ToggleTrace, Truth, Verdict,
+    self, Doubt, Evaluator, JsonEquality, PrerequisiteEnd, PrerequisiteRules, PrerequisiteTrace, ServePlace,
+    ServeTrace, Served, ToggleTrace, Truth, UnmetServe, Verdict,
 };
 use crate::model::{
-    Color, Condition, JunitCase, JunitKind, JunitProblem, JunitSuite, Prerequisite, Rule, Sdk, Sdks, Serve,
-    Targeting, ToggleId, WHOLE, counted, escaped, listed, rfc3339,
+    Color, Condition, JunitCase, JunitKind, JunitProblem, JunitSuite, Prerequisite, ReturnType, Rule, Sdk,
+    Sdks, Serve, Targeting, ToggleId, WHOLE, counted, escaped, is_same_value, listed, rfc3339,
 };
 use crate::plan::sentences::{self, quoted};
 
@@ -37,7 +37,7 @@ impl Subject<'_> {
         for (name, value) in self.attributes {
             person.set(name, value);
         }
-        let trace = evaluator.trace(index, &person);
+        let trace = evaluator.trace(PrerequisiteRules::of(self.sdks.first()), index, &person);
         let elsewhere = self.elsewhere(&trace, |rules| evaluator.evaluate_as(rules, index, &person));
         (Explanation { elsewhere, ..Explanation::new(self, &trace) }, trace.place)
     }
@@ -48,37 +48,73 @@ impl Subject<'_> {
         trace: &ToggleTrace,
         evaluate: impl Fn(PrerequisiteRules) -> Verdict,
     ) -> Vec<Elsewhere> {
-        const UNMET: &str = "because they serve the default serve if a prerequisite is not met";
-        const OTHERS: [(Sdk, &str, PrerequisiteRules, &str); 4] = [
-            (Sdk::Node, "Node", PrerequisiteRules::NODE, UNMET),
-            (Sdk::Python, "Python", PrerequisiteRules::PYTHON, UNMET),
-            (Sdk::Java, "Java before 2.3", PrerequisiteRules::PYTHON, UNMET),
-            (
-                Sdk::Go,
-                "Go",
-                PrerequisiteRules::GO,
-                "because it compares the values of prerequisites and not their types",
-            ),
+        const OTHERS: [(Sdk, &str, PrerequisiteRules); 6] = [
+            (Sdk::Rust, "Rust", PrerequisiteRules::RUST),
+            (Sdk::Node, "Node", PrerequisiteRules::NODE),
+            (Sdk::Python, "Python", PrerequisiteRules::PYTHON),
+            (Sdk::Java, "Java from 2.3 on", PrerequisiteRules::RUST),
+            (Sdk::Java, "Java before 2.3", PrerequisiteRules::OLD_JAVA),
+            (Sdk::Go, "Go", PrerequisiteRules::GO),
         ];
         let mut all: Vec<Elsewhere> = Vec::new();
         if matches!(trace.verdict, Verdict::CannotSay(_)) {
             return all;
         }
-        for (_, name, rules, reason) in OTHERS.into_iter().filter(|(sdk, ..)| self.sdks.has(*sdk)) {
+        let own = PrerequisiteRules::of(self.sdks.first());
+        for (_, name, rules) in OTHERS.into_iter().filter(|(sdk, ..)| self.sdks.has(*sdk)) {
             let verdict = evaluate(rules);
             if verdict == trace.verdict || matches!(verdict, Verdict::CannotSay(_)) {
                 continue;
             }
-            match all.iter_mut().find(|other| other.verdict == verdict && other.why == reason) {
+            let why = why(own, rules, |one| evaluate(one) == verdict);
+            match all.iter_mut().find(|other| other.verdict == verdict && other.why == why) {
                 Some(other) => other.sdks.push(name),
                 None => {
                     let result = result(self.targeting, verdict);
-                    all.push(Elsewhere { sdks: vec![name], result, verdict, why: reason });
+                    all.push(Elsewhere { sdks: vec![name], result, verdict, why });
                 }
             }
         }
         all
     }
+}
+
+/// Returns the difference between two SDKs that decides: with it alone, `serves_the_same` is true.
+fn why(
+    own: PrerequisiteRules,
+    other: PrerequisiteRules,
+    serves_the_same: impl Fn(PrerequisiteRules) -> bool,
+) -> &'static str {
+    let unmet = match other.unmet {
+        UnmetServe::Disabled => "the disabled serve is served if a prerequisite is not met",
+        UnmetServe::Default | UnmetServe::DefaultOfOutermost => {
+            "the default serve is served if a prerequisite is not met"
+        }
+    };
+    let types = match other.compares_types {
+        true => "the types of prerequisites are compared",
+        false => "the values of prerequisites are compared, and not their types",
+    };
+    let floats = match other.compares_floats {
+        true => "numbers such as `1` and `1.0` are equal",
+        false => "numbers such as `1` and `1.0` differ",
+    };
+    let json = match other.json {
+        JsonEquality::AnyOrder => "JSON values are equal in any order",
+        JsonEquality::Never => "no JSON value meets a prerequisite",
+        JsonEquality::SameOrder => "JSON values are equal only in the same order",
+    };
+    // What is not met serves something else as well.
+    let unmet_as_other = PrerequisiteRules { unmet: other.unmet, ..own };
+    [
+        (unmet_as_other, unmet),
+        (PrerequisiteRules { compares_types: other.compares_types, ..unmet_as_other }, types),
+        (PrerequisiteRules { compares_floats: other.compares_floats, ..unmet_as_other }, floats),
+        (PrerequisiteRules { json: other.json, ..unmet_as_other }, json),
+    ]
+    .into_iter()
+    .find(|(one, _)| *one != own && serves_the_same(*one))
+    .map_or("prerequisites are treated in another way", |(_, why)| why)
 }
 
 /// What other SDKs serve a user, because they treat prerequisites in another way.
@@ -96,7 +132,7 @@ struct Elsewhere {
 impl Elsewhere {
     fn text(&self) -> String {
         let names: Vec<String> = self.sdks.iter().map(|name| (*name).to_owned()).collect();
-        format!("{}: {}, {}", listed(&names), sentence(&self.result), self.why)
+        format!("{}: {}, because there, {}", listed(&names), sentence(&self.result), self.why)
     }
 }
 
@@ -121,8 +157,16 @@ pub(crate) struct Explanation {
     elsewhere: Vec<Elsewhere>,
 }
 
-/// The SDK by whose rules toggles are evaluated.
-pub(crate) const EVALUATED_AS: &str = "the Rust SDK 2.3";
+/// Returns the SDK by whose rules toggles are evaluated: the first one that the team uses.
+fn evaluated_as(sdks: Sdks) -> &'static str {
+    match sdks.first() {
+        Sdk::Go => "the Go SDK 2.3",
+        Sdk::Java => "the Java SDK 2.3",
+        Sdk::Node => "the Node SDK 2.2",
+        Sdk::Python => "the Python SDK 2.2",
+        Sdk::Rust => "the Rust SDK 2.3",
+    }
+}
 
 #[derive(Clone, Debug, Serialize)]
 struct ExplainedResult {
@@ -144,6 +188,9 @@ struct ExplainedPrerequisite {
     label: String,
     matches: MatchResult,
     reason: Option<String>,
+    /// The circle of toggles that ends the evaluation.
+    #[serde(skip)]
+    circle: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -244,11 +291,12 @@ impl Explanation {
                     label: sentences::prerequisite(prerequisite),
                     matches: trace.truth.into(),
                     reason: prerequisite_reason(prerequisite, trace),
+                    circle: circle(trace),
                 })
                 .collect(),
             rules: rules.map(|(index, item)| rule(subject, trace, index, item)).collect(),
             serves: trace.serves.iter().map(|trace| serve(subject.targeting, trace)).collect(),
-            evaluated_as: EVALUATED_AS,
+            evaluated_as: evaluated_as(subject.sdks),
             elsewhere: Vec::new(),
         }
     }
@@ -278,6 +326,16 @@ impl Explanation {
             let _ = writeln!(out, "{other}");
         }
         out
+    }
+
+    /// Returns the SDK by whose rules the toggle was evaluated.
+    pub(crate) fn evaluated_as(&self) -> &'static str {
+        self.evaluated_as
+    }
+
+    /// Returns the circle of prerequisites that ends the evaluation, if there is one.
+    pub(crate) fn circle(&self) -> Option<&str> {
+        self.prerequisites.iter().find_map(|prerequisite| prerequisite.circle.as_deref())
     }
 
     /// Returns what other SDKs serve, each in one line.
@@ -315,15 +373,44 @@ pub(crate) fn serve_label(targeting: &Targeting, place: ServePlace) -> String {
 fn prerequisite_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace) -> Option<String> {
     match trace.truth {
         Truth::Unknown(doubt) => Some(doubt.reason().to_owned()),
-        Truth::False => Some(match &trace.value {
-            Some(value) if *value != prerequisite.value => {
-                let disabled = if trace.is_disabled { " is disabled and" } else { "" };
-                format!("{}{disabled} serves {}", quoted(&prerequisite.key), quoted(value))
-            }
-            _ => "the toggle serves another value, or too many toggles depend on each other".to_owned(),
-        }),
+        Truth::False => Some(unmet_reason(prerequisite, trace)),
         Truth::True => None,
     }
+}
+
+fn unmet_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace) -> String {
+    let key = quoted(&prerequisite.key);
+    let is_same = |value: &str| is_same_value(prerequisite.kind, value, &prerequisite.value) == Some(true);
+    match (&trace.end, &trace.value) {
+        (Some(PrerequisiteEnd::Circle(_)), _) => circle(trace).unwrap_or_default(),
+        (Some(PrerequisiteEnd::Other), _) => format!(
+            "SDKs do not evaluate {key}: they do not get it or a toggle that it needs, one of those is not met, or the \
+             chain of prerequisites is too long"
+        ),
+        (None, Some(value)) if prerequisite.kind == ReturnType::Json && is_same(value) => {
+            format!("{key} serves {}, but no JSON value meets a prerequisite in this SDK", quoted(value))
+        }
+        (None, Some(value)) if *value == prerequisite.value => {
+            let kind = prerequisite.kind.as_str();
+            format!("{key} serves {}, but it is not a toggle of the type `{kind}`", quoted(value))
+        }
+        (None, Some(value)) => {
+            let disabled = if trace.is_disabled { " is disabled and" } else { "" };
+            let notation =
+                if trace.differs_in_notation { ", which is another number to the SDK" } else { "" };
+            format!("{key}{disabled} serves {}{notation}", quoted(value))
+        }
+        (None, None) => format!("{key} serves the default in the caller's code"),
+    }
+}
+
+/// Returns the circle of prerequisites that ends an evaluation, as a sentence.
+fn circle(trace: &PrerequisiteTrace) -> Option<String> {
+    const MOST_SHOWN: usize = 24;
+    let Some(PrerequisiteEnd::Circle(keys)) = &trace.end else { return None };
+    let names: Vec<String> = keys.iter().take(MOST_SHOWN).map(|key| quoted(key)).collect();
+    let more = if keys.len() > MOST_SHOWN { " → …" } else { "" };
+    Some(format!("these prerequisites form a circle: {}{more}", names.join(" → ")))
 }
 
 fn rule(subject: &Subject<'_>, trace: &ToggleTrace, index: usize, rule: &Rule) -> ExplainedRule {
@@ -466,6 +553,8 @@ fn sentence(result: &ExplainedResult) -> String {
 
 #[derive(Debug, Default)]
 pub(crate) struct TestRun {
+    /// The SDKs that the team uses.
+    pub(crate) sdks: Sdks,
     pub(crate) files: usize,
     pub(crate) results: Vec<TestResult>,
     /// The findings in the files of expectations and in the documents that they need.
@@ -489,6 +578,15 @@ pub(crate) struct TestResult {
     pub(crate) explanation: Option<Explanation>,
     /// What other SDKs serve the user, each in one line.
     pub(crate) elsewhere: Vec<String>,
+    /// The circle of prerequisites that ends the evaluation.
+    pub(crate) circle: Option<String>,
+}
+
+impl TestResult {
+    /// Returns what is to know although the expectation may be met, each in one line.
+    fn notes(&self) -> impl Iterator<Item = &String> {
+        self.circle.iter().chain(&self.elsewhere)
+    }
 }
 
 /// The serves of a toggle that no expectation reaches.
@@ -518,8 +616,8 @@ pub(crate) fn test_text(run: &TestRun, color: Color, with_coverage: bool) -> Str
     }
     for result in run.results.iter().filter(|result| result.explanation.is_none()) {
         let (path, name) = (escaped(&result.path), quoted(&result.expectation.name));
-        for other in &result.elsewhere {
-            let _ = writeln!(out, "note {path}:{} {name}: {other}", result.expectation.line);
+        for note in result.notes() {
+            let _ = writeln!(out, "note {path}:{} {name}: {note}", result.expectation.line);
         }
     }
     if !run.findings.is_empty() {
@@ -580,7 +678,7 @@ fn summary(run: &TestRun) -> String {
     if run.results.is_empty() && parts.is_empty() {
         format!("tested {expectations}")
     } else {
-        format!("tested {expectations} in {files} as {EVALUATED_AS} evaluates them: {found}")
+        format!("tested {expectations} in {files} as {} evaluates them: {found}", evaluated_as(run.sdks))
     }
 }
 
@@ -615,6 +713,9 @@ struct ResultJson<'a> {
     /// What other SDKs serve; absent if that is the same.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     elsewhere: &'a [String],
+    /// The circle of prerequisites that ends the evaluation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    circle: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<&'a Explanation>,
 }
@@ -633,13 +734,14 @@ pub(crate) fn test_json<'a>(
         expected: &result.expectation.serves,
         passed: result.explanation.is_none(),
         elsewhere: &result.elsewhere,
+        circle: result.circle.as_deref(),
         explanation: result.explanation.as_ref(),
     });
     let results: Vec<_> = results.collect();
     TestJson {
         version: 1,
         summary: TestSummary {
-            evaluated_as: EVALUATED_AS,
+            evaluated_as: evaluated_as(run.sdks),
             files: run.files,
             expectations: results.len(),
             failed: results.iter().filter(|result| !result.passed).count(),
@@ -671,11 +773,13 @@ pub(crate) fn test_suites(run: &TestRun) -> Vec<JunitSuite> {
         };
         add(&result.path, case);
         // The format has no place for notes that CI systems show. A failure has them in its text.
-        if result.explanation.is_none() && !result.elsewhere.is_empty() {
+        let notes: Vec<&str> = result.notes().map(String::as_str).collect();
+        if result.explanation.is_none() && !notes.is_empty() {
+            let about = if result.circle.is_some() { "note" } else { "other SDKs" };
             let case = JunitCase {
                 class: result.toggle.as_str().to_owned(),
-                name: format!("{} (other SDKs)", result.expectation.name),
-                problem: Some(JunitProblem::new(JunitKind::Skipped, &result.elsewhere.join("; "))),
+                name: format!("{} ({about})", result.expectation.name),
+                problem: Some(JunitProblem::new(JunitKind::Skipped, &notes.join("; "))),
             };
             add(&result.path, case);
         }

@@ -15,8 +15,8 @@ mod users;
 pub(crate) use difference::{Preview, findings_in, paint};
 pub(crate) use drift::{drift_markdown, drift_message, drift_text};
 pub(crate) use explanation::{
-    EVALUATED_AS, Explanation, Subject, TestResult, TestRun, Unreached, UnreachedServe, serve_label,
-    test_json, test_suites, test_text,
+    Explanation, Subject, TestResult, TestRun, Unreached, UnreachedServe, serve_label, test_json,
+    test_suites, test_text,
 };
 pub(crate) use findings::{
     JunitHolds, annotations, code_quality, failed_annotation, failed_suite, github, junit_documents,

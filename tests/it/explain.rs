@@ -210,6 +210,75 @@ fn prerequisites_are_evaluated_from_their_documents() {
         .stdout_contains(&["not met", "`pay` is disabled and serves `false`"]);
 }
 
+/// Two toggles, of which `search` needs `pay`.
+fn needing(kind: &str, value: &str, pay: &str) -> World {
+    let world = World::new();
+    let needs = format!("  prerequisites: [{{ key: pay, value: \"{value}\", type: {kind} }}]\n");
+    let search = doc(18).replace("defaultServe: { select: 0 }", "defaultServe: { select: 1 }") + &needs;
+    world.repo.file("shop/prod/pay.yaml", pay).file("shop/prod/search.yaml", search).commit("Add both");
+    world
+}
+
+#[test]
+fn the_verdict_is_that_of_the_first_sdk_in_use() {
+    let world = needing("boolean", "true", &(doc(18) + "  prerequisites: []\n"));
+    let run = |sdks: &str| explain(&world, "shop/prod/search").set("sdks", sdks).args("--attr age=7").exit(0);
+    run("node").stdout_contains(&[
+        "(boolean): not met; `pay` serves `false`\n  rule `adults`: not reached\n  the default serve serves `on`\n",
+        "\nserved: `on` (value `true`) by the default serve\nevaluated as the Node SDK 2.2 does\n",
+    ]);
+    run("python rust").stdout_contains(&[
+        "\nserved: `on` (value `true`) by the default serve\n",
+        "\nRust: served: `off` (value `false`), because there, the disabled serve is served if a prerequisite is not met\n",
+        "evaluated as the Python SDK 2.2 does\n",
+    ]);
+    run("go java").stdout_contains(&[
+        "\nserved: `off` (value `false`) by the disabled serve\n",
+        "\nJava before 2.3: served: `on`",
+        "evaluated as the Go SDK 2.3 does\n",
+    ]);
+    let json = explain(&world, "shop/prod/search").set("sdks", "node").set("output", "json").exit(0).json();
+    assert_valid(&world, "explain", &json);
+    assert_eq!(json["evaluated_as"], "the Node SDK 2.2");
+}
+
+#[test]
+fn a_number_in_another_notation_is_what_each_sdk_takes_it_for() {
+    let pay = doc(18).replace("\"false\"", "\"2\"").replace("\"true\"", "\"1.0\"") + "  prerequisites: []\n";
+    let world = needing("number", "1", &pay);
+    let run =
+        |sdks: &str| explain(&world, "shop/prod/search").set("sdks", sdks).args("--attr age=20").exit(0);
+    run("rust").stdout_contains(&[
+        "(number): not met; `pay` serves `1.0`, which is another number to the SDK\n",
+        "served: `off`",
+    ]);
+    run("node").stdout_contains(&["(number): met\n", "served: `on`"]);
+    run("rust go").stdout_contains(&[
+        "Go: served: `on` (value `true`), because there, numbers such as `1` and `1.0` are equal",
+    ]);
+    let validate =
+        |sdks: &str| world.validate().set("service-kind", "featureprobe").set("sdks", sdks).exit(0);
+    validate("rust").stdout_contains(&[
+        "a number in another notation: different in Rust; `pay` has `1.0`, and this is `1`",
+    ]);
+    assert!(!validate("node").both().contains("notation"));
+}
+
+#[test]
+fn what_ends_an_evaluation_is_named() {
+    let pay = doc(18) + "  prerequisites: [{ key: search, value: \"true\", type: boolean }]\n";
+    let world = needing("boolean", "true", &pay);
+    explain(&world, "shop/prod/search").args("--attr age=20").exit(0).stdout_contains(&[
+        "not met; these prerequisites form a circle: `pay` → `search` → `pay`\n",
+        "served: `off`",
+    ]);
+    let world = needing("string", "true", &(doc(18) + "  prerequisites: []\n"));
+    explain(&world, "shop/prod/search")
+        .args("--attr age=20")
+        .exit(0)
+        .stdout_contains(&["not met; `pay` serves `true`, but it is not a toggle of the type `string`\n"]);
+}
+
 #[test]
 fn hostile_text_is_escaped() {
     let world = World::new();

@@ -265,3 +265,16 @@ fn a_flag_can_turn_a_switch_off() {
     let world = waiting();
     world.plan().env("GITOGGLE_FIRST_PARENT", "true").arg("--no-first-parent").exit(0).any_output();
 }
+
+/// Silence would look like agreement.
+#[test]
+fn sdks_that_warn_of_nothing_are_named() {
+    let world = World::new();
+    world.repo.commit_pay(18, "Add pay");
+    let warning = "`sdks` warns of nothing with `service_kind: documented`";
+    world.validate().set("sdks", "node").exit(0).any_stdout().stderr_contains(&[warning]);
+    for (sdks, kind) in [("python node java go rust", "documented"), ("node", "featureprobe")] {
+        let ran = world.validate().set("sdks", sdks).set("service-kind", kind).exit(0);
+        assert!(!ran.both().contains(warning));
+    }
+}

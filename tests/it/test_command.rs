@@ -238,3 +238,32 @@ fn what_other_sdks_serve_is_in_every_output() {
     assert!(json["results"][0]["elsewhere"][0].as_str().unwrap().contains(said), "{json}");
     run().set("output", "junit").exit(0).stdout_contains(&["children (other SDKs)", said, "<skipped"]);
 }
+
+#[test]
+fn the_verdict_is_that_of_the_first_sdk_in_use_and_a_circle_is_named() {
+    let world = World::new();
+    let needs = |key: &str| format!("  prerequisites: [{{ key: {key}, value: \"true\", type: boolean }}]\n");
+    let search =
+        doc(18).replace("defaultServe: { select: 0 }", "defaultServe: { select: 1 }") + &needs("pay");
+    world.repo.file("shop/prod/pay.yaml", doc(18) + "  prerequisites: []\n");
+    world.repo.file("shop/prod/search.yaml", search);
+    let expected = "- { name: children, given: { age: 7 }, serves: on }\n";
+    world.repo.file("shop/prod/search.test.yaml", expected).commit("Add both");
+    let run = |sdks: &str| test(&world).set("service-kind", "featureprobe").set("sdks", sdks);
+    run("rust").exit(1).stdout_contains(&["as the Rust SDK 2.3 evaluates them: 1 failed"]);
+    run("node")
+        .exit(0)
+        .stdout("tested 1 expectation in 1 file as the Node SDK 2.2 evaluates them: all met\n");
+    // The disabled serve of an enabled toggle is for unmet prerequisites, which Node does not know.
+    run("node").args("--coverage").exit(0).stdout_contains(&["shop/prod/search.yaml:"]);
+    assert!(!run("node").args("--coverage").exit(0).both().contains("the disabled serve"));
+    world.repo.write("shop/prod/pay.yaml", doc(18) + &needs("search"));
+    let note = "these prerequisites form a circle: `pay` → `search` → `pay`";
+    run("node")
+        .exit(0)
+        .stdout_contains(&[&format!("note shop/prod/search.test.yaml:1 `children`: {note}\n")]);
+    run("node").set("output", "junit").exit(0).stdout_contains(&["children (note)", note]);
+    let json = run("node").set("output", "json").exit(0).json();
+    assert_eq!(json["results"][0]["circle"], note);
+    run("rust").exit(1).stdout_contains(&[note]);
+}

@@ -15,13 +15,14 @@ use crate::document::{self};
 use crate::evaluate::{Compiler, Definitions};
 use crate::model::{Color, EnvironmentId, Targeting, ToggleId, closest, escaped, seconds};
 use crate::pass::{DocumentFiles, ReadDocument};
-use crate::report::{EVALUATED_AS, Explanation, Subject};
+use crate::report::{Explanation, Subject};
 
 /// Explain what a user is served
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(
     long_about = "Traces one user through the rules of a toggle: which conditions match, which do not and why, and \
-                  what is served. Evaluates by the rules of FeatureProbe's Rust SDK, from 2.3. Needs no base URL, network or token."
+                  what is served. Evaluates conditions by the rules of FeatureProbe's Rust SDK, from 2.3, and prerequisites by \
+                  those of the first SDK in `sdks`. Needs no base URL, network or token."
 )]
 pub(crate) struct ExplainArgs {
     /// The toggle, written project/environment/toggle
@@ -42,7 +43,7 @@ pub(crate) struct ExplainArgs {
 /// The forms of an explanation.
 pub(super) const FORMATS: Formats<Explanation> = &[
     (OutputFormat::Human, |explanation, _| {
-        print(&format!("{}evaluated as {EVALUATED_AS} does\n", explanation.text()))
+        print(&format!("{}evaluated as {} does\n", explanation.text(), explanation.evaluated_as()))
     }),
     (OutputFormat::Json, |explanation, _| print_json(&ExplanationJson { version: 1, explanation })),
 ];

@@ -12,7 +12,7 @@ use crate::cli::output::{Formats, color, note, print, print_json, show};
 use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{Diagnostic, Expectation, ServeLines, expectations, layout, serve_lines};
-use crate::evaluate::{Compiler, Definitions, Evaluator, ServePlace};
+use crate::evaluate::{Compiler, Definitions, Evaluator, PrerequisiteRules, ServePlace, UnmetServe};
 use crate::model::{JunitSuite, Payload, Sdks, Targeting, ToggleId, closest, junit};
 use crate::pass::{self, CheckTarget, DocumentFiles, ReadDocument, TestFile};
 use crate::plan::compare::is_within;
@@ -56,7 +56,7 @@ pub(super) struct TestReport {
 }
 
 pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Failure> {
-    let mut all = TestRun::default();
+    let mut all = TestRun { sdks: settings.sdks, ..TestRun::default() };
     let mut unmatched = settings.only.unmatched();
     for targets::Target { place, within } in whole_targets(settings, &args.paths)? {
         let documents = DocumentFiles::open(&place, &settings.layout, settings.service_kind)?;
@@ -163,7 +163,7 @@ fn run_tests(
                 continue;
             };
             match found.document.payload {
-                Some(_) => run.unreached.extend(unreached(id, &found, reached.get(id))),
+                Some(_) => run.unreached.extend(unreached(id, &found, reached.get(id), sdks)),
                 // Nothing is known of its rules, so it must not count as covered. `load` has reported those
                 // with tests.
                 None if documents.tests().contains_key(id) => {}
@@ -230,6 +230,7 @@ fn result(
         path: tested.path.clone(),
         expectation: expectation.clone(),
         elsewhere: explanation.elsewhere(),
+        circle: explanation.circle().map(str::to_owned),
         explanation: (!is_met).then_some(explanation),
     }
 }
@@ -239,6 +240,7 @@ fn unreached(
     id: &ToggleId,
     found: &ReadDocument,
     reached: Option<&BTreeSet<ServePlace>>,
+    sdks: Sdks,
 ) -> Option<Unreached> {
     let targeting = found.document.payload.as_ref()?.targeting();
     let content = &targeting.content;
@@ -249,7 +251,9 @@ fn unreached(
         places.extend((0..content.rules.len()).map(ServePlace::Rule));
         places.push(ServePlace::Default);
         // The disabled serve of an enabled toggle is for users who do not meet a prerequisite.
-        places.extend(content.prerequisites.iter().flatten().next().map(|_| ServePlace::Disabled));
+        let is_needed = PrerequisiteRules::of(sdks.first()).unmet == UnmetServe::Disabled;
+        let first = content.prerequisites.iter().flatten().next().filter(|_| is_needed);
+        places.extend(first.map(|_| ServePlace::Disabled));
     }
     let total = places.len();
     places.retain(|place| !reached.is_some_and(|reached| reached.contains(place)));

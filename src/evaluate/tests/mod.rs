@@ -8,7 +8,7 @@ mod verdicts;
 
 use std::collections::BTreeMap;
 
-use super::{Compiler, Definitions, Evaluator, Served, Truth, Verdict};
+use super::{Compiler, Definitions, Evaluator, PrerequisiteRules, Served, Truth, Verdict};
 use crate::model::{Payload, ReturnType, Targeting, ToggleId};
 
 /// The toggles of one environment, by key.
@@ -56,7 +56,7 @@ fn evaluate(toggles: &Toggles, key: &str, user: &User) -> Verdict {
         assert!(!person.set(name, value));
     }
     let verdict = evaluator.evaluate(index, &person);
-    let trace = evaluator.trace(index, &person);
+    let trace = evaluator.trace(PrerequisiteRules::RUST, index, &person);
     assert_eq!(trace.verdict, verdict);
     if let (Some(_), Some(serve)) = (trace.place, trace.serves.first()) {
         assert_eq!(serve.verdict, verdict, "a certain place serves the verdict: {trace:?}");

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::*;
-use crate::evaluate::{PrerequisiteRules, ServePlace};
-use crate::model::ReturnType;
+use crate::evaluate::ServePlace;
+use crate::model::{ReturnType, Sdk};
 
 const RECORDED: &str = include_str!("verdicts.jsonl");
 
@@ -118,7 +118,7 @@ fn every_verdict_is_that_of_the_rust_sdk() {
     let (mut known, mut unknown) = (0, 0);
     for (line, recorded) in recorded().enumerate() {
         let (evaluator, index) = recorded.compiled();
-        let trace = evaluator.trace(index, &recorded.person(&evaluator));
+        let trace = evaluator.trace(PrerequisiteRules::RUST, index, &recorded.person(&evaluator));
         if matches!(trace.verdict, Verdict::CannotSay(_)) {
             unknown += 1;
             continue;
@@ -143,6 +143,28 @@ fn every_verdict_is_that_of_the_rust_sdk() {
     assert!(unknown < 100, "{unknown} of 500 cannot be said");
 }
 
+/// Without conditions, about which SDKs differ as well.
+#[test]
+fn what_an_sdk_serves_has_a_place_of_its_rules() {
+    let mut count = 0;
+    for (line, recorded) in recorded().enumerate().filter(|(_, one)| one.toggle.starts_with("pre-")) {
+        let (evaluator, index) = recorded.compiled();
+        let person = recorded.person(&evaluator);
+        for sdk in [Sdk::Go, Sdk::Java, Sdk::Node, Sdk::Python, Sdk::Rust] {
+            let trace = evaluator.trace(PrerequisiteRules::of(sdk), index, &person);
+            if matches!(trace.verdict, Verdict::CannotSay(_)) {
+                continue;
+            }
+            let (value, _) = recorded.of(sdk.as_str());
+            assert!(recorded.is_same(trace.verdict, value), "line {} {sdk:?}: {trace:?}", line + 1);
+            let served = trace.serves.iter().all(|serve| serve.verdict == trace.verdict);
+            assert!(served && !trace.serves.is_empty(), "line {} {sdk:?}: {trace:?}", line + 1);
+            count += 1;
+        }
+    }
+    assert!(count > 80, "{count}");
+}
+
 #[test]
 fn what_an_unmet_prerequisite_serves_elsewhere_is_what_was_recorded() {
     let (mut differences, mut go) = (0, 0);
@@ -157,7 +179,7 @@ fn what_an_unmet_prerequisite_serves_elsewhere_is_what_was_recorded() {
             ("go", PrerequisiteRules::GO),
             ("node", PrerequisiteRules::NODE),
             ("python", PrerequisiteRules::PYTHON),
-            ("java21", PrerequisiteRules::PYTHON),
+            ("java21", PrerequisiteRules::OLD_JAVA),
         ] {
             let other = evaluator.evaluate_as(rules, index, &person);
             if other == own || matches!(other, Verdict::CannotSay(_)) {
