@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::schedule::jittered;
-use super::status::DriftFacts;
+use super::status::{DriftFacts, ScanFailure, ScanFailureExtent};
 use crate::drift::DriftScanner;
 use crate::model::HoldKind;
 use crate::pass::{Reconciler, Report};
@@ -16,6 +16,10 @@ const MOST_LOGGED: usize = 20;
 
 /// The pause before a scan while another process publishes.
 const ANOTHER_PASS: Duration = Duration::from_secs(10);
+
+/// The longest pause before the scan after a first one that found the service out of order, and after others.
+const UNCONFIRMED: Duration = Duration::from_secs(10);
+const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
 /// The driver's state between scans.
 #[derive(Debug)]
@@ -28,12 +32,21 @@ pub(super) struct DriftState {
     pub(super) scanner: Option<DriftScanner>,
     pub(super) facts: DriftFacts,
     /// Why the last scan did not compare every toggle.
-    failure: Option<String>,
+    pub(super) failure: Option<ScanFailure>,
+    /// Whether the last scan failed for a reason that the next pass would meet as well.
+    is_service_failing: bool,
 }
 
 impl DriftState {
     pub(super) fn new(interval: Duration) -> Self {
-        Self { interval, due: None, scanner: None, facts: DriftFacts::new(), failure: None }
+        Self {
+            interval,
+            due: None,
+            scanner: None,
+            facts: DriftFacts::new(),
+            failure: None,
+            is_service_failing: false,
+        }
     }
 
     /// Returns the time of the next scan; none without one.
@@ -86,7 +99,13 @@ impl DriftState {
 
     /// Schedules the scan after one that ended at `now`. `jitter` is a random number in `0.0..=1.0`.
     pub(super) fn schedule(&mut self, now: Instant, jitter: f64) {
-        self.due = Some(now + jittered(self.interval, jitter));
+        let is_confirmed = self.failure.as_ref().is_some_and(ScanFailure::is_of_service);
+        let longest = match (self.is_service_failing, is_confirmed) {
+            (false, _) => self.interval,
+            (true, false) => UNCONFIRMED,
+            (true, true) => AFTER_FAILURE,
+        };
+        self.due = Some(now + jittered(self.interval.min(longest), jitter));
     }
 
     /// Schedules a scan for the time when another process may have ended its pass.
@@ -127,10 +146,17 @@ impl DriftState {
         before
     }
 
-    /// Logs once why scans fail, and once that they have recovered. Returns the reason for the status.
-    pub(super) fn on_failure(&mut self, failure: Option<String>) -> Option<String> {
+    /// Takes over why the last scan failed. Logs once why scans fail, and once that they have recovered.
+    pub(super) fn on_failure(&mut self, mut failure: Option<ScanFailure>) {
+        let is_of_service = failure.as_ref().is_some_and(ScanFailure::is_of_service);
+        let is_confirmed = std::mem::replace(&mut self.is_service_failing, is_of_service);
+        // One scan may meet a service that restarts.
+        if let Some(failure) = failure.as_mut().filter(|_| !is_confirmed) {
+            failure.extent = ScanFailureExtent::Toggles;
+        }
+        let known = self.failure.as_ref().map(|known| &known.reason);
         match &failure {
-            Some(reason) if self.failure != failure => {
+            Some(ScanFailure { reason, .. }) if known != Some(reason) => {
                 tracing::warn!(name: "drift_scan_failed", reason, "the service could not be compared with what was applied");
             }
             None if self.failure.is_some() => {
@@ -138,8 +164,7 @@ impl DriftState {
             }
             Some(_) | None => {}
         }
-        self.failure.clone_from(&failure);
-        failure
+        self.failure = failure;
     }
 }
 
@@ -163,5 +188,21 @@ mod tests {
         let mut off = DriftState::new(Duration::ZERO);
         off.on_pass_finished(now);
         assert_eq!(off.due(), None);
+    }
+
+    #[test]
+    fn a_failure_of_the_service_counts_once_a_second_scan_has_met_it() {
+        let now = Instant::now();
+        let mut state = DriftState::new(Duration::from_secs(600));
+        let failure = || Some(ScanFailure::of_service("401".to_owned(), true));
+        let mut seen = Vec::new();
+        for failure in [failure(), failure(), failure(), None, failure()] {
+            state.on_failure(failure);
+            state.schedule(now, 0.5);
+            let extent = state.failure.as_ref().map(|failure| failure.extent);
+            seen.push((extent, state.due().unwrap().duration_since(now).as_secs()));
+        }
+        let (once, held) = (Some(ScanFailureExtent::Toggles), Some(ScanFailureExtent::ServiceHeld));
+        assert_eq!(seen, [(once, 10), (held, 60), (held, 60), (None, 600), (once, 10)]);
     }
 }

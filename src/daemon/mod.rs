@@ -29,7 +29,7 @@ pub(crate) use schedule::PassOutcome;
 #[cfg(test)]
 pub(crate) use schedule::{DriftScans, Schedule};
 pub use status::{
-    DocumentPaths, EnvironmentStatus, LastPass, LastPlan, Overview, PassResult, Readiness, Role,
-    ScopedSuspensionJson, ServiceWait, SourceStatus, StateCounts, Status, StatusJson, StatusReport, Success,
-    SuspensionJson, ToggleStatus, Withheld, WithheldGroup, status, status_live,
+    DocumentPaths, EnvironmentStatus, LastPass, LastPlan, Overview, PassResult, Readiness, Role, ScanFailure,
+    ScanFailureExtent, ScopedSuspensionJson, ServiceWait, SourceStatus, StateCounts, Status, StatusJson,
+    StatusReport, Success, SuspensionJson, ToggleStatus, Withheld, WithheldGroup, status, status_live,
 };

@@ -11,9 +11,10 @@ use super::reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 use crate::model::{
     EnvironmentId, FoldedId, Live, LiveToggle, LiveVersion, ObjectId, OutcomeKind, Scope, ToggleId,
 };
-use crate::pass::{Error, PassContext, Rules};
+use crate::pass::{Error, PassContext, Rules, StopReason};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
-use crate::service::{LiveReader, Outcome, ReadSession};
+use crate::service::retry::effect;
+use crate::service::{LiveReader, Outcome, ReadSession, ServiceTrust};
 use crate::state::{EqualVersion, OtherVersion, StateSnapshot};
 
 /// How many seconds the service's payload for SDKs may lag behind a change (src/service/featureprobe.md,
@@ -35,7 +36,9 @@ pub(super) struct Scan<'a> {
     applied_versions: BTreeMap<ToggleId, EqualVersion>,
     report: DriftReport,
     unaccepted: Option<String>,
-    failures: BTreeSet<OutcomeKind>,
+    failures: BTreeMap<OutcomeKind, Outcome>,
+    /// How many toggles were read.
+    read: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -58,7 +61,8 @@ impl<'a> Scan<'a> {
             applied_versions: BTreeMap::new(),
             report: DriftReport::default(),
             unaccepted: None,
-            failures: BTreeSet::new(),
+            failures: BTreeMap::new(),
+            read: 0,
         }
     }
 
@@ -77,16 +81,19 @@ impl<'a> Scan<'a> {
         for found in found {
             match found {
                 ScanFound::Environment(environment) => self.environment(environment),
-                ScanFound::Live(id, Ok(live)) => self.toggle(id, live)?,
+                ScanFound::Live(id, Ok(live)) => {
+                    self.read += 1;
+                    self.toggle(id, live)?;
+                }
                 ScanFound::Live(id, Err(failure)) => {
                     self.report.hint = self.report.hint.or(hint(&failure));
-                    self.failures.insert(failure.kind);
                     self.unread(id, failure.to_string());
+                    self.failures.entry(failure.kind).or_insert(failure);
                 }
                 ScanFound::Unaccepted(failure) => {
-                    self.failures.insert(failure.kind);
                     self.unaccepted =
                         Some(format!("the service could not be read with the token: {failure}"));
+                    self.failures.entry(failure.kind).or_insert(failure);
                 }
             }
         }
@@ -294,6 +301,7 @@ impl<'a> Scan<'a> {
             mut report,
             unaccepted,
             failures,
+            read,
             new: _,
         } = self;
         for id in &applied.unknown {
@@ -324,7 +332,7 @@ impl<'a> Scan<'a> {
         let is_equal = |id: &ToggleId| !others.contains(id) && !report.archived.contains(id);
         report.in_sync = applied.iter().filter(|(id, _)| is_equal(id)).count();
         report.sort();
-        DriftScan { report, live, unaccepted, failures, is_interrupted, is_outrun }
+        DriftScan { report, live, unaccepted, failures, read, is_interrupted, is_outrun }
     }
 }
 
@@ -340,7 +348,8 @@ fn hint(failure: &Outcome) -> Option<&'static str> {
             Some("check the token in `GITOGGLE_TOKEN` or `--token-file`: it may have expired or been revoked")
         }
         OutcomeKind::Untrusted => Some("check `--base-url`, `--ca-file` and the proxy settings"),
-        OutcomeKind::Applied | OutcomeKind::Busy | OutcomeKind::Lost | OutcomeKind::Refused => None,
+        OutcomeKind::Busy | OutcomeKind::Lost => Some("check the service, then compare again"),
+        OutcomeKind::Applied | OutcomeKind::Refused => None,
     }
 }
 
@@ -388,8 +397,10 @@ pub struct DriftScan {
     pub live: BTreeMap<ToggleId, Live>,
     /// Why the service could not be read with the token, if nothing else needed the token.
     unaccepted: Option<String>,
-    /// The kinds of failed reads.
-    failures: BTreeSet<OutcomeKind>,
+    /// The first failed read of each kind.
+    failures: BTreeMap<OutcomeKind, Outcome>,
+    /// How many toggles were read.
+    read: usize,
     /// Whether the scan was stopped before its end.
     pub is_interrupted: bool,
     /// Whether another process applied toggles while they were read.
@@ -404,7 +415,16 @@ impl DriftScan {
 
     /// Returns the kinds of failed reads, each once.
     pub fn failures(&self) -> impl Iterator<Item = OutcomeKind> {
-        self.failures.iter().copied()
+        self.failures.keys().copied()
+    }
+
+    /// Returns the failure that concerns the service as a whole, by the rule of a pass (src/pass/README.md, "One
+    /// toggle is not evidence"): one that ends a pass at once, or `evidence` toggles of which none could be read.
+    pub fn failure_of_service(&self, evidence: usize) -> Option<StopReason> {
+        let ends_pass = self.failures.values().find(|failure| effect(failure.kind).ends_pass);
+        let is_evident = self.read == 0 && self.report.unread.len() >= evidence;
+        let failure = ends_pass.or_else(|| self.failures.values().next().filter(|_| is_evident))?;
+        Some(StopReason::from_outcome(failure, ServiceTrust::Unproven))
     }
 }
 

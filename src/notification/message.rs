@@ -184,19 +184,23 @@ impl SentNotifications {
     /// Returns the notifications about a pass and records them as sent. A pass that failed is retried, so
     /// only the metrics and `/readyz` report it; a pass that is held waits for someone, who must learn of it.
     pub(super) fn update(&mut self, status: &Status) -> Vec<Notification> {
-        let news = match status.last_pass.as_ref().map(|pass| &pass.result) {
+        let held = status.held().map(str::to_owned);
+        let is_held = held.is_some();
+        let is_known = match status.last_pass.as_ref().map(|pass| &pass.result) {
             // The states of the toggles are unknown after such a pass.
-            None | Some(PassResult::Failed(_)) => Vec::new(),
-            Some(PassResult::Held(reason)) => {
-                let is_new = !std::mem::replace(&mut self.is_held, true);
-                is_new.then(|| News::PassHeld(reason.clone())).into_iter().collect()
-            }
-            Some(PassResult::Success | PassResult::Noop) => {
-                let released = std::mem::take(&mut self.is_held).then_some(News::PassReleased);
-                let changes = Some(self.changes(status)).filter(|changes| !changes.is_empty());
-                released.into_iter().chain(changes.map(News::Changes)).collect()
-            }
+            None | Some(PassResult::Failed(_) | PassResult::Held(_)) => false,
+            Some(PassResult::Success | PassResult::Noop) => true,
         };
+        let mut news = Vec::new();
+        if is_held || is_known {
+            let was_held = std::mem::replace(&mut self.is_held, is_held);
+            news.extend(held.filter(|_| !was_held).map(News::PassHeld));
+            news.extend((was_held && !is_held).then_some(News::PassReleased));
+        }
+        if is_known {
+            let changes = Some(self.changes(status)).filter(|changes| !changes.is_empty());
+            news.extend(changes.map(News::Changes));
+        }
         let notification = |news| Notification {
             repo: status.source.repo.clone(),
             reference: status.source.reference.clone(),

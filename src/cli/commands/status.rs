@@ -125,7 +125,7 @@ fn text(status: &Status, lists_all: bool) -> String {
     }
     text += &rows(toggles, lists_all);
     if let Some(failure) = drift_failure {
-        let _ = writeln!(text, "{}", escaped(failure));
+        let _ = writeln!(text, "{}", escaped(&failure.reason));
     }
     text + &counts(toggles) + "\n"
 }
@@ -174,7 +174,7 @@ fn markdown(status: &Status, limit: usize) -> String {
         let _ = writeln!(head, "* **suspended**{}: {}", globs.unwrap_or_default(), code(reason));
     }
     if let Some(failure) = &status.drift_failure {
-        let _ = writeln!(head, "* **not compared**: {}", code(failure));
+        let _ = writeln!(head, "* **not compared**: {}", code(&failure.reason));
     }
     let behind = toggles.iter().filter(|toggle| toggle.state() != ToggleState::InSync);
     let rows = behind.map(|toggle| {

@@ -9,10 +9,10 @@ use crate::daemon::driver::running_pass::RunningPass;
 use crate::daemon::driver::{Driver, pass_span};
 use crate::daemon::loop_state::{LoopState, overwrites_drift};
 use crate::daemon::metrics::ScanResult;
-use crate::daemon::status::show;
+use crate::daemon::status::{ScanFailure, ScanFailureExtent, show};
 use crate::drift::{DriftScan, DriftScanner, ScanRequest};
 use crate::model::{Hold, HoldKind, chain};
-use crate::pass::{Config, Error, PassContext, Reconciler, planning};
+use crate::pass::{Config, Error, PassContext, Reconciler, StopReason, planning};
 
 /// The end of a scan; none if another process was publishing.
 type ScanEnd = Result<Option<DriftScan>, Error>;
@@ -48,19 +48,22 @@ impl Driver {
 
     fn conclude_scan(&self, result: &ScanEnd, state: &mut LoopState) {
         let now = Instant::now();
-        let (scan_result, reason) = match result {
-            Err(error) => (ScanResult::Error, Some(chain(error))),
+        let (scan_result, failure) = match result {
+            Err(error) => (ScanResult::Error, Some(of_error(error))),
             // What another process sends is applied once it is recorded, so this is not a failed scan.
             Ok(None) => return state.drift.schedule_soon(now),
             Ok(Some(scan)) if scan.is_interrupted || scan.is_outrun => (ScanResult::Interrupted, None),
-            Ok(Some(scan)) => match scan.failure() {
+            Ok(Some(scan)) => match self.scan_failure(scan) {
                 None => (ScanResult::Success, None),
-                Some(reason) => (ScanResult::Partial, Some(reason)),
+                Some(failure) => (ScanResult::Partial, Some(failure)),
             },
         };
         self.metrics.drift_scanned(scan_result);
         if let Ok(Some(scan)) = result {
             scan.failures().for_each(|outcome| self.metrics.scan_failed(outcome));
+        }
+        if scan_result != ScanResult::Interrupted {
+            state.drift.on_failure(failure);
         }
         match result {
             // The pass that interrupted it comes first, and the next scan goes on where this one ended.
@@ -74,7 +77,7 @@ impl Driver {
         // Someone may have reverted the change that a held one waits for.
         state.schedule.release_held();
         let Some(scanner) = &state.drift.scanner else {
-            return self.show_failure(reason, state);
+            return self.show_failure(state);
         };
         let shown = state.drift.replace(scanner.facts());
         let mut toggles = (*self.status.borrow().toggles).clone();
@@ -94,19 +97,36 @@ impl Driver {
             }
             is_new || was_awaiting != awaits_scan
         });
-        if scan_result != ScanResult::Interrupted {
-            self.show_failure(reason, state);
-        }
+        self.show_failure(state);
     }
 
-    fn show_failure(&self, reason: Option<String>, state: &mut LoopState) {
-        let reason = state.drift.on_failure(reason);
+    fn show_failure(&self, state: &LoopState) {
         self.status.send_if_modified(|status| {
-            let is_new = status.drift_failure != reason;
-            status.drift_failure = reason;
+            let is_new = status.drift_failure != state.drift.failure;
+            status.drift_failure.clone_from(&state.drift.failure);
             is_new
         });
     }
+
+    /// Returns why a scan did not compare every toggle, with what to do if that concerns the next pass.
+    fn scan_failure(&self, scan: &DriftScan) -> Option<ScanFailure> {
+        let reason = scan.failure()?;
+        let evidence = self.config.thresholds.failures_in_a_row;
+        let Some(stop) = scan.failure_of_service(evidence) else {
+            return Some(ScanFailure { reason, extent: ScanFailureExtent::Toggles });
+        };
+        let hint = match stop {
+            StopReason::Patience { .. } => Some("check the service; the next scan follows within a minute"),
+            _ => stop.hint(),
+        };
+        let reason = hint.map_or_else(|| reason.clone(), |hint| format!("{reason}; {hint}"));
+        Some(ScanFailure::of_service(reason, stop.needs_someone()))
+    }
+}
+
+/// Returns the failure of a scan that could not begin, because a pass could not begin either.
+fn of_error(error: &Error) -> ScanFailure {
+    ScanFailure::of_service(error.in_full(), error.needs_someone())
 }
 
 /// Runs a scan, and keeps what it found equal. Returns the scanner if it could be opened.

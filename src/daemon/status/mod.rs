@@ -231,6 +231,36 @@ impl fmt::Display for ServiceWait {
     }
 }
 
+/// Why a scan for drift did not compare every toggle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ScanFailure {
+    pub reason: String,
+    pub extent: ScanFailureExtent,
+}
+
+/// What a failed scan for drift says about the next pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ScanFailureExtent {
+    /// Nothing: it concerns single toggles.
+    Toggles,
+    /// It would fail as well.
+    Service,
+    /// The same, and only a person can end it.
+    ServiceHeld,
+}
+
+impl ScanFailure {
+    /// Returns a failure for this reason, which the next pass would meet as well.
+    pub(super) fn of_service(reason: String, needs_someone: bool) -> Self {
+        let extent = if needs_someone { ScanFailureExtent::ServiceHeld } else { ScanFailureExtent::Service };
+        Self { reason, extent }
+    }
+
+    pub(super) fn is_of_service(&self) -> bool {
+        self.extent != ScanFailureExtent::Toggles
+    }
+}
+
 /// The status of the daemon, published after every pass.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Status {
@@ -251,7 +281,7 @@ pub struct Status {
     /// How the service fails during the running pass, if several toggles in a row had no useful response.
     pub doubt: Option<String>,
     /// Why the last scan for drift did not compare every toggle.
-    pub drift_failure: Option<String>,
+    pub drift_failure: Option<ScanFailure>,
     /// Whether no scan of this process has compared the service with what was applied yet, so that a toggle
     /// that is shown in sync may have drifted. False where nothing is scanned.
     pub awaits_scan: bool,
@@ -316,7 +346,7 @@ impl Status {
             suspended.chain(stale).chain(self.doubt.clone()).chain(self.queued.clone()).chain(waiting);
         let idle = self.plan.iter().flat_map(|plan| plan.0.idle_globs());
         let unscanned = self.awaits_scan.then(|| UNSCANNED.to_owned());
-        let drift = self.drift_failure.clone().or(unscanned);
+        let drift = self.drift_failure.as_ref().map(|failure| failure.reason.clone()).or(unscanned);
         remarks.chain(withheld).chain(idle).chain(drift).chain(history).collect()
     }
 }
@@ -520,9 +550,24 @@ impl Status {
         self.last_pass.as_ref()?.result.failure()
     }
 
+    /// Returns why nothing is published until a person has acted.
+    pub(crate) fn held(&self) -> Option<&str> {
+        match &self.last_pass.as_ref()?.result {
+            PassResult::Held(reason) => Some(reason),
+            PassResult::Failed(_) => None,
+            PassResult::Success | PassResult::Noop => {
+                let failure = self.drift_failure.as_ref()?;
+                (failure.extent == ScanFailureExtent::ServiceHeld).then_some(&failure.reason)
+            }
+        }
+    }
+
     fn freshness(&self, now: Instant, stale_after: Duration) -> Readiness {
         if let Some(reason) = self.failure() {
             return Readiness::Unready(format!("the last pass failed: {reason}"));
+        }
+        if let Some(failure) = self.drift_failure.as_ref().filter(|failure| failure.is_of_service()) {
+            return Readiness::Unready(format!("the last scan for drift failed: {}", failure.reason));
         }
         let Some(success) = self.last_success else {
             return Readiness::Unready("starting: no pass has succeeded yet".into());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::daemon::status::{SourceStatus, Status, ToggleStatus};
+use crate::daemon::status::{ScanFailure, ScanFailureExtent, SourceStatus, Status, ToggleStatus};
 use crate::document::{Layout, PathKind, Severity};
 use crate::drift::plan_live;
 use crate::model::{Action, Format, Hold, Scope, ToggleId, ToggleState, escaped};
@@ -189,7 +189,8 @@ pub fn status_live(config: &Config, context: &PassContext) -> Result<StatusRepor
         let mut toggles = (*status.toggles).clone();
         show(&mut toggles, &DriftFacts::new(), &drift.facts(config.rules.policy.on_missing));
         status.set_toggles(toggles);
-        status.drift_failure = drift.failure();
+        let failure = |reason| ScanFailure { reason, extent: ScanFailureExtent::Toggles };
+        status.drift_failure = drift.failure().map(failure);
     }
     Ok(StatusReport { planned, status })
 }

@@ -52,7 +52,11 @@ const HOLD: Row =
 
 const LIVE: &[ServiceKind] = &[FeatureProbe];
 
-const ROWS: [Row; 22] = [
+/// A failure that only scans for drift meet, because nothing is published. It is that of the next pass as well.
+const SCAN: Row =
+    Row { kinds: LIVE, settings: |_, run| run.set("drift-interval", "1s"), command: ("drift", 1), ..FAILURE };
+
+const ROWS: [Row; 26] = [
     Row {
         name: "the token is refused",
         breaks: |stage, _| {
@@ -135,15 +139,45 @@ const ROWS: [Row; 22] = [
     },
     Row {
         name: "the certificate was replaced, and nothing is published",
-        kinds: LIVE,
-        settings: |_, run| run.set("drift-interval", "1s"),
         breaks: |stage, _| stage.trust(&[]),
         cause: |_| "is not signed by a trusted CA",
         advice: |_| "to trust its CA, add the CA certificate to",
-        ready: (200, "warn"),
         metric: |_| r#"gitoggle_drift_failures_total{outcome="untrusted"}"#,
+        ..SCAN
+    },
+    Row {
+        name: "the token is refused, and nothing is published",
+        breaks: |stage, _| drop(stage.world.write("token", "wrong")),
+        cause: |_| "the service rejected the token",
+        advice: |_| "check the token",
+        metric: |_| r#"gitoggle_drift_failures_total{outcome="unauthorized"}"#,
+        ..SCAN
+    },
+    Row {
+        name: "the token may read nothing, and nothing is published",
+        breaks: |stage, _| stage.service_is_another(Answer::json(403, r#"{"code": "forbidden"}"#)),
+        cause: |_| "the service responded with 403",
+        advice: |_| "let the account of the token",
+        metric: |_| r#"gitoggle_drift_failures_total{outcome="forbidden"}"#,
+        ..SCAN
+    },
+    Row {
+        name: "another server responds, and nothing is published",
+        breaks: |stage, _| stage.service_is_another(Answer::html(404)),
+        cause: |_| "12 toggles could not be compared with the service",
+        advice: |_| "check `--base-url`",
+        metric: |_| r#"gitoggle_drift_failures_total{outcome="misrouted"}"#,
         message: None,
-        command: ("drift", 1),
+        ..SCAN
+    },
+    Row {
+        name: "the service is down, and nothing is published",
+        breaks: |stage, _| stage.service_is_down(),
+        cause: |_| "12 toggles could not be compared with the service",
+        advice: |_| "check the service",
+        metric: |_| r#"gitoggle_drift_failures_total{outcome="busy"}"#,
+        message: None,
+        ..SCAN
     },
     Row {
         name: "the host of the repository is down",
@@ -335,8 +369,11 @@ fn faults(row: &Row, kind: ServiceKind) -> Vec<String> {
         }
     };
     let is_reported = stage::in_time(|| {
-        let ready = daemon.endpoint.get("/readyz").is_some_and(|reply| plain(&reply.body).contains(&cause));
-        ready && stage.messages().len() >= usize::from(row.message.is_some())
+        let is_said = daemon.endpoint.get("/readyz").is_some_and(|reply| {
+            // Of a scan, only the second failure counts.
+            reply.status == row.ready.0 && plain(&reply.body).contains(&cause)
+        });
+        is_said && stage.messages().len() >= usize::from(row.message.is_some())
     });
     let channels = Channels::of(&daemon);
     expect(is_reported, "in time", &channels.readyz);
