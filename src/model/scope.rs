@@ -210,13 +210,15 @@ fn can_match(glob: &str) -> bool {
     // At the end, `**` matches at least one component.
     let most = if glob.ends_with("/**") { 2 } else { 3 };
     let fits = if is_deep { count <= most } else { count == 3 };
-    let is_in_key = |c: char| c.is_ascii_alphanumeric() || "._-*?".contains(c);
-    let can_be_key = |component: &str| {
-        let is_hidden = component.starts_with(['.', '_', '-']);
-        let is_judged = !component.contains('\\');
-        !component.is_empty() && !is_hidden && (!is_judged || without_classes(component).all(is_in_key))
-    };
     fits && components.all(can_be_key)
+}
+
+/// Returns whether a component of a glob without braces can match a key.
+fn can_be_key(component: &str) -> bool {
+    let is_in_key = |c: char| c.is_ascii_alphanumeric() || "._-*?".contains(c);
+    let is_hidden = component.starts_with(['.', '_', '-']);
+    let is_judged = !component.contains('\\');
+    !component.is_empty() && !is_hidden && (!is_judged || without_classes(component).all(is_in_key))
 }
 
 /// Returns the characters of a component outside of classes such as `[a-z]`.
@@ -231,16 +233,61 @@ fn without_classes(component: &str) -> impl Iterator<Item = char> {
 
 /// Returns why a glob matches no toggle, whatever the repository contains, and what to write.
 pub(crate) fn unmatchable_advice(glob: &str) -> String {
-    match glob.matches('/').count() {
-        _ if without_classes(glob).any(|c| c == '!' || c == '^') => {
-            "a glob cannot exclude anything, so it names what it contains".to_owned()
-        }
-        1 if !glob.ends_with('/') => {
-            format!("globs are over `project/environment/toggle`; write `{}/*`", escaped(glob))
-        }
-        _ => "globs match the whole `project/environment/toggle`, and `*` does not cross a slash; use `**`"
-            .to_owned(),
+    let plain = without_regex(glob);
+    if without_classes(&plain).any(|c| c == '!' || c == '^') {
+        return "a glob cannot exclude anything, so it names what it contains".to_owned();
     }
+    match corrected(&plain).filter(|corrected| corrected != "**") {
+        Some(corrected) => {
+            format!("globs are over `project/environment/toggle`; write `{}`", escaped(&corrected))
+        }
+        None => {
+            "globs match the whole `project/environment/toggle`, and `*` does not cross a slash; use `**`"
+                .to_owned()
+        }
+    }
+}
+
+/// Returns the glob without the anchors and dots of a regular expression.
+fn without_regex(glob: &str) -> String {
+    let is_regex = glob.contains(".*") || glob.ends_with('$');
+    let glob = if is_regex { glob.trim_start_matches('^').trim_end_matches('$') } else { glob };
+    glob.replace(".*", "*")
+}
+
+/// Returns the glob that was meant, which can match a toggle.
+fn corrected(glob: &str) -> Option<String> {
+    let alternatives: Vec<String> = match braces(glob).is_empty() {
+        true => glob.split(',').map(corrected_one).collect::<Option<_>>()?,
+        false => match format!("{glob}/*") {
+            longer if unmatchable(&longer).is_none() => vec![longer],
+            _ => alternatives(glob).iter().rev().map(|one| corrected_one(one)).collect::<Option<_>>()?,
+        },
+    };
+    let corrected = match &alternatives[..] {
+        [one] => one.clone(),
+        several => format!("{{{}}}", several.join(",")),
+    };
+    (unmatchable(&corrected).is_none() && Scope::new(&[&corrected]).is_ok()).then_some(corrected)
+}
+
+/// Returns the glob without braces that was meant, if its components say so.
+fn corrected_one(glob: &str) -> Option<String> {
+    let glob = if glob.contains('/') { glob.to_owned() } else { glob.replace('\\', "/") };
+    let components = glob.split('/').filter(|component| !component.is_empty() && *component != ".");
+    // What no key can have says nothing about which are meant.
+    let known = components.map(|component| if can_be_key(component) { component } else { "*" });
+    let mut components: Vec<&str> = known.collect();
+    let named = components.iter().filter(|component| **component != "**").count();
+    let is_deep = named < components.len();
+    match (named, is_deep) {
+        (1, false) if components == ["*"] => components = vec!["**"],
+        (1, false) => components.push("**"),
+        (2, false) => components.push("*"),
+        (3, true) if components.last() == Some(&"**") => drop(components.pop()),
+        _ => {}
+    }
+    (named <= 3 && !components.is_empty()).then(|| components.join("/"))
 }
 
 fn parse(glob: &str) -> Result<Glob, ScopeError> {
@@ -513,6 +560,51 @@ mod tests {
                 assert_eq!(scope.unmatchable().next().is_none(), can, "{glob}");
             }
             assert!(Scope::new(&["a{"]).is_err());
+        }
+
+        #[test]
+        fn the_advice_on_a_glob_that_matches_no_toggle_is_one_that_is_accepted_and_matches() {
+            for (glob, written) in [
+                ("shop/prod", "shop/prod/*"),
+                ("shop/prod/", "shop/prod/*"),
+                ("shop//prod", "shop/prod/*"),
+                ("/shop/prod", "shop/prod/*"),
+                ("/shop/prod/pay", "shop/prod/pay"),
+                ("./shop/prod/*", "shop/prod/*"),
+                ("shop//pay/", "shop/pay/*"),
+                ("shop", "shop/**"),
+                ("shop/", "shop/**"),
+                ("*", "**"),
+                ("/", "**"),
+                ("a/b/c/d", "**"),
+                ("**/a/b/c/d", "**"),
+                (".*", "**"),
+                (".*/**", "*/**"),
+                (".*/.*/.*", "*/*/*"),
+                ("shop/.*", "shop/*/*"),
+                ("shop/prod/.*", "shop/prod/*"),
+                ("^shop/prod/.*$", "shop/prod/*"),
+                ("shop/.prod/*", "shop/*/*"),
+                ("shop/prod/päy", "shop/prod/*"),
+                ("shop/pr]od/*", "shop/*/*"),
+                ("shop/prod/pay/**", "shop/prod/pay"),
+                ("shop/prod/pay/", "shop/prod/pay"),
+                ("shop\\prod", "shop/prod/*"),
+                ("{shop,web}/prod", "{shop,web}/prod/*"),
+                ("{shop/,web//}prod", "{shop/prod/*,web/prod/*}"),
+                ("shop/prod/pay,shop/prod/cart", "{shop/prod/pay,shop/prod/cart}"),
+                ("shop/prod,web/prod", "{shop/prod/*,web/prod/*}"),
+            ] {
+                assert!(Scope::new(&[glob]).unwrap().unmatchable().next().is_some(), "{glob}");
+                let advice = unmatchable_advice(glob);
+                let advised = advice.rsplit('`').nth(1).unwrap();
+                assert_eq!(advised, written, "{glob}: {advice}");
+                let scope = Scope::new(&[advised]).unwrap();
+                assert_eq!(scope.unmatchable().next(), None, "{glob}: {advice}");
+            }
+            for glob in ["!shop/prod/*", "shop/!prod/*", "^shop/prod/*"] {
+                assert!(unmatchable_advice(glob).contains("cannot exclude"), "{glob}");
+            }
         }
 
         #[test]

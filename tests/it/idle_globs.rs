@@ -83,6 +83,11 @@ fn a_glob_that_can_never_match_is_an_error_with_what_to_write() {
         ("shop/^prod/*", "a glob cannot exclude anything"),
         ("*", "use `**`"),
         ("a/b/c/d", "use `**`"),
+        ("shop/prod/", "`shop/prod/*`"),
+        ("shop//prod", "`shop/prod/*`"),
+        ("/shop/prod", "`shop/prod/*`"),
+        (".*/**", "`*/**`"),
+        ("{shop/prod/*,shop/prod/}", "`shop/prod/*`"),
     ] {
         let world = World::with_pay_applied();
         let is_refused = |run: Gitoggle| {
@@ -97,6 +102,13 @@ fn a_glob_that_can_never_match_is_an_error_with_what_to_write() {
         }
         for command in ["import", "stale", "log", "drift"] {
             is_refused(world.bare(command).arg(glob));
+        }
+        // What is advised matches a toggle, so there is not even a note.
+        if let Some(advised) = advice.rsplit('`').nth(1).filter(|_| glob != "a/b/c/d") {
+            for settings in PLACES.into_iter().filter_map(|(_, settings)| settings) {
+                let printed = settings(&world, world.plan(), advised).exit_in(&[0, 4]).both();
+                assert!(!printed.contains("matches"), "{glob}, {advised}: {printed}");
+            }
         }
         let daemon = Daemon::ready(&world, |run| run);
         let (status, reply) = daemon.ask("/suspend", &serde_json::json!({ "scope": glob }).to_string());
