@@ -34,7 +34,7 @@ pub(super) struct LoopState {
     /// Compared with the clock, because a wait would be wrong if that is set or the machine sleeps.
     pub(super) wakes_at: Option<i64>,
     /// The environments of which a state folder had records that is no longer in its place.
-    pub(super) lost: BTreeSet<EnvironmentId>,
+    pub(super) lost: Option<BTreeSet<EnvironmentId>>,
     /// Why the last pass failed.
     failure: Option<String>,
     notes: Vec<String>,
@@ -55,7 +55,7 @@ impl LoopState {
             probe,
             seen: None,
             wakes_at: None,
-            lost: BTreeSet::new(),
+            lost: None,
             failure: None,
             notes: Vec::new(),
             withheld: Withheld::default(),

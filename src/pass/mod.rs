@@ -116,7 +116,8 @@ impl Reconciler {
             thresholds: config.thresholds,
             crash: None,
         };
-        let store = Store::open(&config.state_dir, options)?;
+        let store =
+            Store::open(&config.state_dir, options).map_err(|error| planning::advised(error, &config))?;
         // A request of a killed process may be executed for one more timeout (src/state/README.md,
         // "Unknown").
         let ended_at = config.clock.instant() + store.longest_timeout();

@@ -9,8 +9,8 @@ use crate::pass::config::{Config, Rules};
 use crate::pass::staleness::{Circumstances, RevisionStep, StepDecision};
 use crate::plan::hold::{self, Unapplied};
 use crate::source::{self, Snapshot, SourceConfig};
-use crate::state::StateSnapshot;
 use crate::state::folder::{self, Place};
+use crate::state::{SharedRemote, StateSnapshot};
 
 /// What a read-only command finds out about the step from the recorded revision.
 pub(super) struct StepNotes {
@@ -47,8 +47,24 @@ pub(super) fn step_notes(
         .into_iter()
         .chain(unsigned.and_then(|error| StepDecision::Refuse(error).into_note()))
         .chain(other_place.and_then(|error| StepDecision::Refuse(error).into_note()))
+        .chain(restorable_ref(view, config)?)
         .chain(holder);
     Ok(StepNotes { is_forward, is_refused, notes: notes.chain(deleted_ref(view, config)).collect() })
+}
+
+/// Returns a note on shared state whose ref was deleted, if the state folder has what it had.
+fn restorable_ref(view: &StateSnapshot, config: &Config) -> Result<Option<String>, Error> {
+    let Some(shared) = config.shared.as_ref().filter(|_| !view.is_fetched() && view.has_applied()) else {
+        return Ok(None);
+    };
+    let SharedRemote { remote, name, .. } = shared.resolve(&config.source)?;
+    // Otherwise, the state of the folder is about to move there.
+    let is_deleted = folder::is_of_remote(&config.state_dir, &remote.to_string());
+    Ok(is_deleted.then(|| {
+        format!(
+            "the ref of the shared state `{name}` was deleted; a pass with this state folder, which has what it had, restores it"
+        )
+    }))
 }
 
 /// Returns a note on a first pass on shared state. Its folder would restore a ref that it knows, so nothing here

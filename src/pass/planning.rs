@@ -8,6 +8,7 @@ use crate::pass::Error;
 use crate::pass::compare::{AppliedSide, PlanFiles, plan_files};
 use crate::pass::config::{Config, Rules};
 use crate::pass::staleness::RevisionStep;
+use crate::plan::hold::{Unapplied, first_pass_advice};
 use crate::plan::{LiveDifferences, Plan, SourceInfo};
 use crate::source::{Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, CleanPass, StateSnapshot};
@@ -84,10 +85,16 @@ pub(crate) fn with_snapshot<T>(
 }
 
 pub(crate) fn view(config: &Config) -> Result<StateSnapshot, Error> {
-    Ok(match &config.shared {
-        Some(shared) => StateSnapshot::fetch(&shared.resolve(&config.source)?, &config.state_dir)?,
-        None => StateSnapshot::open(&config.state_dir)?,
-    })
+    let view = match &config.shared {
+        Some(shared) => StateSnapshot::fetch(&shared.resolve(&config.source)?, &config.state_dir),
+        None => StateSnapshot::open(&config.state_dir),
+    };
+    Ok(view.map_err(|error| advised(error, config))?)
+}
+
+/// Adds what the kind of the service has to say about a state that is lost.
+pub(super) fn advised(error: state::Error, config: &Config) -> state::Error {
+    error.with_advice(first_pass_advice(Unapplied::Lost, &config.rules.policy))
 }
 
 pub(crate) fn plan_read_only(

@@ -17,7 +17,11 @@ pub enum Error {
     #[error("could not use the state repository `{}`", .path.display())]
     BrokenRepository { path: PathBuf, source: ObjectFault },
     #[error("the record of what was applied is missing from the state folder `{}`", .dir.display())]
-    RecordLost { dir: PathBuf },
+    RecordLost {
+        dir: PathBuf,
+        /// What to decide about the first pass without the record, for the kind of the service.
+        advice: Option<&'static str>,
+    },
     #[error("{commit}, to which the applied ref points, was not written by gitoggle")]
     ForeignCommit { commit: ObjectId },
     #[error("crashed at `{0}`")]
@@ -94,11 +98,11 @@ impl Error {
                  is then a first pass, with `--first-pass adopt` for `--service-kind {readable}`, otherwise with `assert`",
                 path.display()
             ),
-            Self::RecordLost { dir } => format!(
+            Self::RecordLost { dir, advice } => format!(
                 "restore `state.git` in it, whose ref `refs/gitoggle/applied` is the record; without it, move the whole state \
-                 folder `{}` away: the next run is then a first pass, with `--first-pass adopt` for `--service-kind \
-                 {readable}`, which compares, otherwise with `--first-pass assert`, which sends every toggle again",
-                dir.display()
+                 folder `{}` away: the next run is then a first pass{}",
+                dir.display(),
+                advice.map(|advice| format!("; {advice}")).unwrap_or_default()
             ),
             Self::ForeignCommit { .. } => {
                 "another program wrote to the ref; reset it to a commit of gitoggle".to_owned()
@@ -139,6 +143,26 @@ impl Error {
             }
             Self::Io { .. } | Self::Crashed(_) | Self::JournalClosed | Self::NotDeployed { .. } => return None,
         })
+    }
+
+    /// Adds what to decide about a first pass, which depends on the service.
+    pub(crate) fn with_advice(self, first_pass: &'static str) -> Self {
+        match self {
+            Self::RecordLost { dir, advice: _ } => Self::RecordLost { dir, advice: Some(first_pass) },
+            other => other,
+        }
+    }
+
+    /// Says of a state remote that is not there that the folder `dir` was used with it, if it was.
+    pub(crate) fn of_folder(self, dir: &Path) -> Self {
+        match self {
+            Self::Remote { remote, source: RemoteFault::NoRepository }
+                if super::folder::is_of_remote(dir, &remote) =>
+            {
+                Self::Remote { remote, source: RemoteFault::Vanished }
+            }
+            other => other,
+        }
     }
 
     /// Returns whether only a person can end it: the folder cannot be written or read.

@@ -245,7 +245,7 @@ impl fmt::Display for Place {
 /// Returns the place of the state in `dir`; none if the folder has no state.
 fn recorded(dir: &Path) -> Result<Option<Place>, Error> {
     let place: Option<Place> = sidecar::or_ignored(&dir.join(PLACE));
-    let view = StateSnapshot::open(dir)?;
+    let view = StateSnapshot::open_at(dir, &Place::of(None))?;
     let has_state = view.tip().is_some() || !view.unknown().is_empty() || !view.settled().is_empty();
     if !has_state {
         return Ok(None);
@@ -282,16 +282,27 @@ pub(crate) fn check_place(dir: &Path, wanted: &Place, has_records: bool) -> Resu
 /// [`Error::RecordLost`] if requests were sent or a pass has ended on top of a record that is not there.
 pub(crate) fn check_record(
     dir: &Path,
+    wanted: &Place,
     tip: Option<&Tip>,
     journal: &JournalIndex,
     last_pass: Option<&CleanPass>,
 ) -> Result<(), Error> {
     let had_record = || last_pass.is_some() || journal.entries().any(|(_, entry)| entry.base.is_some());
-    let is_here = || sidecar::or_ignored::<Place>(&dir.join(PLACE)).is_some_and(|place| place.is_here());
+    // What took the record away may have taken the note of its place as well.
+    let is_here = || sidecar::or_ignored::<Place>(&dir.join(PLACE)).as_ref().unwrap_or(wanted).is_here();
     match tip.is_none() && had_record() && is_here() {
-        true => Err(Error::RecordLost { dir: dir.to_owned() }),
+        true => Err(Error::RecordLost { dir: dir.to_owned(), advice: None }),
         false => Ok(()),
     }
+}
+
+/// Returns whether the folder `dir` was used with the state remote at this address.
+pub(crate) fn is_of_remote(dir: &Path, remote: &str) -> bool {
+    let place = sidecar::or_ignored::<Place>(&dir.join(PLACE));
+    place.is_some_and(|place| {
+        let other = Place { remote: Some(remote.to_owned()), name: place.name.clone() };
+        place.is(&other)
+    })
 }
 
 /// Returns the error that the state in `dir` cannot move to `wanted`, which has records of others.

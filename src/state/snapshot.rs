@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Error;
 use super::applied::{AppliedRepository, Tip};
+use super::folder::Place;
 use super::journal::JournalFile;
 use super::journal::JournalIndex;
 use super::journal::line::{JournalHeader, Replay};
@@ -54,8 +55,13 @@ pub struct StateSnapshot {
 }
 
 impl StateSnapshot {
-    /// Reads the state in `dir`. The state of a missing folder is empty.
+    /// Reads the state in `dir`, which lives there. The state of a missing folder is empty.
     pub fn open(dir: &Path) -> Result<Self, Error> {
+        Self::open_at(dir, &Place::of(None))
+    }
+
+    /// Reads the state in `dir`, whose place is `wanted` unless the folder says where it is.
+    pub(crate) fn open_at(dir: &Path, wanted: &Place) -> Result<Self, Error> {
         folder::check(dir)?;
         let read = || Ok::<_, Error>(files::read(&dir.join("journal"))?.unwrap_or_default());
         let mut tries = 0;
@@ -84,7 +90,7 @@ impl StateSnapshot {
                 ..Self::default()
             };
             view.reload(dir)?;
-            match folder::check_record(dir, view.tip.as_ref(), &index, view.clean_pass.as_ref()) {
+            match folder::check_record(dir, wanted, view.tip.as_ref(), &index, view.clean_pass.as_ref()) {
                 // The first record may have been made since it was looked for.
                 Err(_) if tries < SNAPSHOT_TRIES => continue,
                 found => found?,
@@ -100,9 +106,9 @@ impl StateSnapshot {
         // The journal is read before the ref, so that an outcome that moves to the ref is not missed.
         let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
         let Replay { mut index, header } = journal::parse(dir, &bytes)?;
-        let (pool, repository, at) = shared.open_to_read(dir)?;
+        let (pool, repository, at) = shared.open_to_read(dir).map_err(|error| error.of_folder(dir))?;
         let Some(at) = at else {
-            return Self::open(dir);
+            return Self::open_at(dir, &Place::of(Some(shared)));
         };
         let SharedHead { applied, mut unknown, revision, announcement } =
             SharedHead::read(&repository, at, None)?;

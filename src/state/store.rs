@@ -86,7 +86,7 @@ impl Store {
             lock,
         };
         let (tip, pass) = (store.applied.tip(), store.view.last_clean_pass());
-        folder::check_record(dir, tip, store.journal.index(), pass)?;
+        folder::check_record(dir, &place, tip, store.journal.index(), pass)?;
         store.recover(now)?;
         Ok(store)
     }
@@ -126,7 +126,7 @@ impl Store {
         self.committed = JournalTrim::default();
         let queued = session.queue(&mut self.applied, &mut self.journal, now, stop, queues, may_restore);
         self.show();
-        queued
+        queued.map_err(|error| error.of_folder(&self.dir))
     }
 
     /// Returns whether the journal has requests without an outcome that the shared state does not list yet.
@@ -160,9 +160,9 @@ impl Store {
         self.journal.forget_open()
     }
 
-    /// Returns whether the folder was neither moved nor replaced since it was opened.
+    /// Returns whether the folder was neither moved nor replaced since it was opened, and has its record.
     pub fn is_in_place(&self) -> bool {
-        self.lock.is_in_place()
+        self.lock.is_in_place() && self.applied.path().exists()
     }
 
     /// Returns the recorded state as of the last call that changed it.

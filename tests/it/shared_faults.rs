@@ -382,8 +382,29 @@ fn a_deleted_ref_is_restored_or_reported_with_a_warning_about_adopt() {
     applied(&world);
     remote.git(&["update-ref", "-d", NAME]);
     job(&world, "empty").exit(4).says(&["--mirror", "--first-pass adopt", "--first-pass assert"]);
+    let plan = world.plan().set("state-dir", world.path("first")).set("state-name", "toggles");
+    let plan = plan.set("state-remote", world.path("remote.git"));
+    plan.exit(0).says(&["the ref of the shared state `toggles` was deleted", "restores it"]);
     job(&world, "first").exit(0).stderr_contains(&["was deleted; restored it"]).any_stdout();
     job(&world, "empty").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_state_remote_that_is_gone_is_not_to_be_replaced_by_an_empty_one() {
+    let (world, remote) = local();
+    applied(&world);
+    std::fs::rename(remote.path(), world.path("away.git")).unwrap();
+    change(&world, 21, "Change pay");
+    let vanished = "caused by: there is no repository anymore\nhint: mount or restore it";
+    let plan = world.plan().set("state-dir", world.path("first")).set("state-name", "toggles");
+    let plan = plan.set("state-remote", world.path("remote.git"));
+    for run in [job(&world, "first"), plan] {
+        run.exit(1).any_stdout().stderr_contains(&[vanished]);
+    }
+    // A folder that never used it cannot tell.
+    let unknown = "hint: check `--state-remote`; `git init --bare` creates a repository";
+    job(&world, "empty").exit(1).any_stdout().stderr_contains(&[unknown]);
     world.nothing_sent();
 }
 

@@ -410,32 +410,37 @@ impl Driver {
         is_same_remote
     }
 
-    /// Notes what the state folder had that is no longer in its place.
+    /// Notes what the state folder had that is no longer in its place. Whether it is lost shows once the one in
+    /// its place is open: it may have been restored.
     fn lose(&self, reconciler: &Reconciler, state: &mut LoopState) {
         let config = reconciler.config();
-        let (dir, policy) = (config.state_dir.display(), &config.rules.policy);
         if config.shared.is_some() {
+            let dir = config.state_dir.display();
             tracing::error!(name: "state_folder_replaced", %dir, "the state folder is not the one that was opened; the shared state has the records");
             return;
         }
         let status = self.status.borrow();
         let applied = status.toggles.iter().filter(|toggle| toggle.revision.is_some());
-        state.lost = applied.map(|toggle| toggle.toggle.environment()).collect();
-        state.lost.extend(reconciler.view().lost().iter().cloned());
-        tracing::error!(
-            name: "state_folder_replaced",
-            %dir,
-            hint = format!("restore it; without it, {}", first_pass_advice(Unapplied::Lost, policy)),
-            "{STATE_LOST}; the state folder is not the one that was opened; opening the new one"
-        );
+        let applied = applied.map(|toggle| toggle.toggle.environment());
+        let lost = state.lost.get_or_insert_default();
+        lost.extend(applied.chain(reconciler.view().lost().iter().cloned()));
     }
 
     /// Records in a new state folder what the one before it had.
     fn record_loss(&self, reconciler: &mut Reconciler, state: &mut LoopState) {
-        let lost = std::mem::take(&mut state.lost);
+        let Some(lost) = state.lost.take() else { return };
+        let config = reconciler.config();
+        let (dir, policy) = (config.state_dir.display(), &config.rules.policy);
         if lost.is_empty() || reconciler.view().has_applied() {
+            tracing::warn!(name: "state_folder_replaced", %dir, "the state folder is not the one that was opened; going on with what the new one has");
             return;
         }
+        tracing::error!(
+            name: "state_folder_replaced",
+            %dir,
+            hint = format!("restore it; without it, {}", first_pass_advice(Unapplied::Lost, policy)),
+            "{STATE_LOST}; the state folder is not the one that was opened; opened the new one"
+        );
         if let Err(error) = reconciler.store().lose(lost) {
             tracing::warn!(name: "loss_unrecorded", reason = chain(&error), "could not record that the state folder was lost");
         }

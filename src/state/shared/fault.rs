@@ -7,6 +7,8 @@ use crate::git::{GitError, Libgit2Error, UnsupportedFormat};
 pub enum RemoteFault {
     #[error("there is no repository")]
     NoRepository,
+    #[error("there is no repository anymore")]
+    Vanished,
     #[error("{0}")]
     Format(UnsupportedFormat),
     #[error("it rejected the push: {0}")]
@@ -34,6 +36,12 @@ impl RemoteFault {
             Self::NoRepository => {
                 Some("check `--state-remote`; `git init --bare` creates a repository".to_owned())
             }
+            // An empty one would look like a state that was never used.
+            Self::Vanished => Some(
+                "mount or restore it: this state folder was used with it, and other processes may have recorded there what \
+                 this folder does not have"
+                    .to_owned(),
+            ),
             Self::Format(_) => Some("use a repository as created by `git init --bare`".to_owned()),
             Self::Rejected(_) | Self::Repository(_) => {
                 Some("check `--state-remote` and the permissions of this user there".to_owned())

@@ -56,7 +56,7 @@ const LIVE: &[ServiceKind] = &[FeatureProbe];
 const SCAN: Row =
     Row { kinds: LIVE, settings: |_, run| run.set("drift-interval", "1s"), command: ("drift", 1), ..FAILURE };
 
-const ROWS: [Row; 26] = [
+const ROWS: [Row; 27] = [
     Row {
         name: "the token is refused",
         breaks: |stage, _| {
@@ -262,6 +262,18 @@ const ROWS: [Row; 26] = [
         ..HOLD
     },
     Row {
+        name: "the record of what was applied was deleted",
+        breaks: |stage, daemon| {
+            stage.paused(daemon, || std::fs::remove_dir_all(stage.world.state().join("state.git")).unwrap());
+        },
+        cause: |_| "the record of what was applied is missing from the state folder",
+        advice: |kind| match kind {
+            Documented => "the next run is then a first pass; use `--first-pass assert`",
+            FeatureProbe => "the next run is then a first pass; use `--first-pass adopt`",
+        },
+        ..FAILURE
+    },
+    Row {
         name: "a document is invalid",
         breaks: |stage, _| {
             stage.world.repo.file("shop/prod/t00.yaml", "nonsense\n").commit("Spoil one");
@@ -450,6 +462,34 @@ fn a_state_folder_that_was_deleted_is_no_new_installation_after_a_restart() {
         stage.run("apply").set("first-pass", first_pass).exit(0).any_output();
         let daemon = stage.daemon(|run| run);
         assert!(!plain(&Channels::of(&daemon).readyz.1).contains(&cause), "{}", daemon.log());
+        daemon.stops_cleanly();
+    }
+}
+
+#[test]
+fn a_state_folder_that_is_restored_under_the_daemon_is_no_loss() {
+    for kind in [Documented, FeatureProbe] {
+        let stage = Stage::applied(kind);
+        let daemon = stage.daemon(|run| run);
+        let state = stage.world.state();
+        let copy = |from: &std::path::Path, to: &std::path::Path| {
+            let copied = std::process::Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status();
+            assert!(copied.unwrap().success());
+        };
+        let backup = stage.world.path("backup");
+        std::fs::create_dir(&backup).unwrap();
+        stage.paused(&daemon, || {
+            copy(&state, &backup);
+            stage.lose_state();
+            std::fs::create_dir(&state).unwrap();
+            copy(&backup, &state);
+        });
+        daemon.says(&["state_folder_replaced", "going on with what the new one has"]);
+        stage.change(1, 21, "Change one");
+        daemon.has_seen(stage.world.repo.git(&["rev-parse", "HEAD"]).trim());
+        let channels = Channels::of(&daemon);
+        assert_eq!((channels.readyz.0, channels.verdict.as_str()), (200, "good"), "{channels:?}");
+        assert!(!daemon.log().contains("deleted or replaced"), "{}", daemon.log());
         daemon.stops_cleanly();
     }
 }

@@ -107,8 +107,12 @@ fn a_corrupt_state_folder_is_reported_and_nothing_is_sent() {
 /// without a decision.
 #[test]
 fn a_record_that_vanished_beside_its_journal_stops_every_command() {
-    let loses: [fn(&World); 2] = [
+    let loses: [fn(&World); 3] = [
         |world| std::fs::remove_dir_all(world.state().join("state.git")).unwrap(),
+        |world| {
+            std::fs::remove_dir_all(world.state().join("state.git")).unwrap();
+            std::fs::remove_file(world.state().join("place.json")).unwrap();
+        },
         |world| {
             let git = Repo::at(&world.state().join("state.git"));
             git.git(&["update-ref", "-d", "refs/gitoggle/applied"]);
@@ -132,6 +136,7 @@ fn a_record_that_vanished_beside_its_journal_stops_every_command() {
                     "the record of what was applied is missing from the state folder",
                     "restore `state.git`",
                     "move the whole state folder",
+                    "use `--first-pass assert`",
                 ]);
             }
             world.nothing_sent();
