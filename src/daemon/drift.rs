@@ -129,19 +129,30 @@ impl DriftState {
         let new = self.facts.iter().filter(|(id, fact)| before.get(*id) != Some(fact));
         let new: Vec<_> = new.collect();
         for (toggle, fact) in new.iter().take(MOST_LOGGED) {
-            tracing::warn!(name: "drifted", %toggle, kind = fact.kind.map(HoldKind::as_str), reason = fact.reason(), "drifted");
+            let (kind, reason) = (fact.kind.map(HoldKind::as_str), fact.reason());
+            match fact.kind {
+                Some(HoldKind::Archived) => {
+                    tracing::warn!(name: "archived", %toggle, kind, reason, "archived on the service");
+                }
+                _ => tracing::warn!(name: "drifted", %toggle, kind, reason, "drifted"),
+            }
         }
         let more = new.len().saturating_sub(MOST_LOGGED);
         if more > 0 {
-            tracing::warn!(name: "drifted", count = more, "more toggles drifted; `GET /api/status` lists them");
+            tracing::warn!(name: "drifted", count = more, "more toggles drifted or were archived; `GET /api/status` lists them");
         }
         let ended: Vec<_> = before.keys().filter(|id| !self.facts.contains_key(id)).collect();
         for toggle in ended.iter().take(MOST_LOGGED) {
-            tracing::info!(name: "drift_ended", %toggle, "no longer drifted");
+            match before[*toggle].kind {
+                Some(HoldKind::Archived) => {
+                    tracing::info!(name: "archive_ended", %toggle, "no longer archived on the service");
+                }
+                _ => tracing::info!(name: "drift_ended", %toggle, "no longer drifted"),
+            }
         }
         let more = ended.len().saturating_sub(MOST_LOGGED);
         if more > 0 {
-            tracing::info!(name: "drift_ended", count = more, "more toggles are no longer drifted");
+            tracing::info!(name: "drift_ended", count = more, "more toggles are no longer drifted or archived");
         }
         before
     }

@@ -74,15 +74,19 @@ impl RunningPass {
                 }
                 Event::Doubted(doubt) => {
                     show_doubt(&status, *doubt);
-                    open.show(&status, &metrics);
+                    open.show_once(&status, &metrics);
                 }
                 Event::HeldBack(wait) => {
                     show_wait(&status, *wait);
-                    open.show(&status, &metrics);
+                    open.show_once(&status, &metrics);
                 }
                 Event::Begins(plan) => {
                     begun.store(plan.lanes().len(), Relaxed);
                     *open = OpenChanges::of(plan);
+                    // A toggle that is held or failed stays so until the pass knows better.
+                    open.show(&status, &metrics, |state| {
+                        !matches!(state, ToggleState::Failed | ToggleState::Drifted | ToggleState::Held)
+                    });
                 }
                 Event::Ended(change, _, answer) => {
                     open.changes.remove(&change.id);
@@ -232,10 +236,17 @@ impl OpenChanges {
         Self { changes: changes.collect(), is_shown: false }
     }
 
-    /// Shows the changes as pending while the pass waits for the service, once: until the pass ends, the
-    /// status has its toggles as they were before it.
-    fn show(&mut self, status: &watch::Sender<Status>, metrics: &Metrics) {
-        if std::mem::replace(&mut self.is_shown, true) || self.changes.is_empty() {
+    /// Shows the changes as pending while the pass waits for the service, once.
+    fn show_once(&mut self, status: &watch::Sender<Status>, metrics: &Metrics) {
+        if !std::mem::replace(&mut self.is_shown, true) {
+            self.show(status, metrics, |_| true);
+        }
+    }
+
+    /// Shows the changes of toggles in `states` as pending: until the pass ends, the status has its toggles as
+    /// they were before it.
+    fn show(&self, status: &watch::Sender<Status>, metrics: &Metrics, states: impl Fn(ToggleState) -> bool) {
+        if self.changes.is_empty() {
             return;
         }
         status.send_modify(|status| {
@@ -244,6 +255,7 @@ impl OpenChanges {
                 let hold = Hold::undecided(ToggleState::Pending, format!("{} is due", action.as_str()));
                 let hold = Some(Arc::new(hold));
                 match toggles.binary_search_by(|toggle| toggle.toggle.cmp(id)) {
+                    Ok(place) if !states(toggles[place].state()) => {}
                     Ok(place) => toggles[place].hold = hold,
                     Err(place) => toggles.insert(place, ToggleStatus::new(id.clone(), hold)),
                 }

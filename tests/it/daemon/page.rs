@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::{ADMIN, Daemon, Request, World, doc, eventually};
+use crate::support::answer::Gate;
+use crate::support::{ADMIN, Answer, Daemon, Request, World, doc, eventually};
 
 /// A world whose environment `shop/test` waits for a decision on its first pass.
 fn waiting() -> World {
@@ -62,6 +63,29 @@ fn a_person_finds_what_waits_and_a_copied_command_releases_it() {
     assert!(toggle.contains("data-state=\"in_sync\"") && toggle.contains("shop/test/pay.yaml"), "{toggle}");
     let sent = world.service.take();
     assert_eq!(sent.iter().map(Request::toggle).collect::<Vec<_>>(), ["shop/test/pay"]);
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_change_that_is_being_published_is_pending_and_not_in_sync() {
+    let world = World::with_pay_and_search_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    page(&daemon, "/", "All 2 toggles are in sync.");
+    let gate = Gate::default();
+    let closed = gate.clone();
+    world.service.always(move |_| Answer::applied().behind(&closed));
+    world.repo.file("shop/prod/new.yaml", doc(21));
+    world.repo.commit_pay(21, "Change pay, and add another");
+    world.service.wait_for(1);
+    let shown = page(&daemon, "/", "data-state=\"pending\"");
+    assert!(!shown.contains("are in sync."), "{shown}");
+    for (toggle, state) in [("new", "pending"), ("pay", "pending"), ("search", "in_sync")] {
+        daemon.becomes(&format!("shop/prod/{toggle}"), state);
+    }
+    assert_eq!(daemon.metric("gitoggle_toggles{state=\"pending\"}"), Some(2.0));
+    gate.open();
+    daemon.becomes("shop/prod/pay", "in_sync");
+    page(&daemon, "/", "All 3 toggles are in sync.");
     daemon.stops_cleanly();
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::stand::{Stand, TOGGLES, targeting};
 use crate::support::certificate::Authority;
@@ -57,6 +57,25 @@ fn a_change_on_the_service_is_reported_everywhere_and_so_is_its_end() {
     assert_eq!(daemon.order("/reconcile", ""), 202);
     daemon.becomes("shop/prod/pay", "in_sync");
     daemon.says(&["drift_ended", "shop/prod/pay"]);
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_toggle_that_is_archived_is_logged_as_such_and_not_as_drifted() {
+    let stand = Stand::applied();
+    let daemon = scanning(&stand, "1h");
+    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
+    let switch = |to: &str| {
+        stand.before("/", "PATCH", &format!("/api/projects/shop/toggles/pay/{to}"), Value::Null);
+        assert_eq!(daemon.order("/reconcile", ""), 202);
+    };
+    switch("offline");
+    daemon.becomes("shop/prod/pay", "held");
+    daemon.says(&["\"event\":\"archived\"", "shop/prod/pay", "the toggle is archived on the service"]);
+    switch("restore");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    daemon.says(&["\"event\":\"archive_ended\""]);
+    assert_eq!(daemon.said("drift"), 0, "{}", daemon.log());
     daemon.stops_cleanly();
 }
 
