@@ -9,8 +9,8 @@ use crate::document::{self, LARGEST_DOCUMENT, PathKind, layout};
 use crate::git::ObjectReader;
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
-    Action, Advice, Blob, EntryKind, EnvironmentId, HeldRequests, Hold, Live, ObjectId, Scope, Sent,
-    Suspensions, ToggleId, Tree, Trees, Unlisted, escaped,
+    Action, Advice, Blob, CommitId, EntryKind, EnvironmentId, HeldRequests, Hold, Live, ObjectId, Scope,
+    Sent, Suspensions, ToggleId, Tree, Trees, Unlisted, escaped,
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
@@ -26,7 +26,7 @@ use crate::plan::{
 };
 use crate::source::folder::{Folder, FolderLimits};
 use crate::source::{self, Reader, Snapshot, SourceConfig};
-use crate::state::StateSnapshot;
+use crate::state::{AppliedHistory, StateSnapshot};
 
 /// The files of a plan: the committed ones of `snapshot`, or those of a work tree, whose plan is attributed
 /// to the same commits.
@@ -119,8 +119,9 @@ pub(super) fn compare(
 }
 
 /// Holds the toggles whose document was only moved to a place where it is not read: nobody removed it. The
-/// moved file has the same content, or the same meaning and the toggle's key in its path, and was not there
-/// before the document was removed. A name that begins with `_` or `.` says that a file is not a toggle.
+/// moved file has the same content, or the same meaning and the toggle's key in its path, and was not beside the
+/// document in any recorded revision, so that a copy in one commit and the removal in the next are a move. A
+/// name that begins with `_` or `.` says that a file is not a toggle.
 fn hold_moved(
     comparison: &mut Comparison,
     files: &PlanFiles<'_>,
@@ -175,7 +176,8 @@ fn hold_moved(
                         let one = &comparison.differences[at];
                         let Some(file) = one.applied.first() else { continue };
                         let removed = rules.layout.path(&one.id, file.format);
-                        if !files.snapshot.was_beside(&removed, &path, object)? {
+                        let recorded = recorded(&one.id, applied)?;
+                        if !files.snapshot.was_beside(&removed, &path, object, &recorded)? {
                             renamed.push(at);
                         }
                     }
@@ -196,6 +198,21 @@ fn hold_moved(
     }
     comparison.findings.sort_unstable();
     Ok(())
+}
+
+/// Returns the revisions that were recorded since a toggle was applied, or those that are compared with.
+fn recorded(id: &ToggleId, applied: AppliedSide<'_>) -> Result<Vec<CommitId>, Error> {
+    if let Some(base) = applied.base {
+        return Ok(base.base.revisions.to_vec());
+    }
+    let view = applied.view;
+    let since = match AppliedHistory::of(view)? {
+        Some(history) => history.since(BTreeSet::from([id.clone()]))?.of(id).collect(),
+        None => Vec::new(),
+    };
+    // A pass that finds nothing to do is no deployment.
+    let newest = view.last_clean_pass().map(|pass| pass.revision);
+    Ok(since.into_iter().chain(newest).collect())
 }
 
 /// Returns the keys that a path may have in one of its components, perhaps with an extension.

@@ -232,12 +232,22 @@ impl Snapshot {
         })
     }
 
-    /// Returns whether `object` was at `path` already before the file at `removed` was removed. Both are
-    /// relative to the root. False if no commit is known to have removed that file.
-    pub(crate) fn was_beside(&self, removed: &str, path: &str, object: ObjectId) -> Result<bool, Error> {
+    /// Returns whether `object` was at `path` beside the file at `removed` in one of the `recorded` revisions.
+    /// If none of them is known here: already before that file was removed, and false if no commit is known to
+    /// have removed it. Both paths are relative to the root.
+    pub(crate) fn was_beside(
+        &self,
+        removed: &str,
+        path: &str,
+        object: ObjectId,
+        recorded: &[CommitId],
+    ) -> Result<bool, Error> {
         self.query(|reader, start| {
             let (removed, path) = (self.full(removed), self.full(path));
+            let known: Vec<CommitId> =
+                recorded.iter().copied().filter(|commit| reader.node(*commit).is_ok()).collect();
             let before = match search::file_at(reader, start, &removed)? {
+                _ if !known.is_empty() => known,
                 // No commit has removed it yet.
                 Some(_) => vec![start],
                 None => match search::removal(reader, start, &removed, self.parents)? {

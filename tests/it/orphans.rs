@@ -93,6 +93,31 @@ fn a_document_that_was_only_moved_is_held_and_never_disabled() {
 }
 
 #[test]
+fn a_document_that_was_copied_and_then_removed_before_a_pass_is_moved() {
+    for to in ["shop/prod/pay.yaml.bak", "shop/prod/old/pay.yaml"] {
+        let world = World::with_pay_and_search_applied();
+        world.repo.file(to, doc(18)).commit("Copy pay");
+        world.repo.file("README.md", "Toggles\n").commit("Describe them");
+        world.repo.remove("shop/prod/pay.yaml");
+        world.repo.commit("Remove pay");
+        let apply = || world.apply().set("on-remove", "disable");
+        // Also in the passes after the one that has recorded the revision.
+        for _ in 0..2 {
+            apply().exit(3).says(&[to, "this file is the document of `shop/prod/pay`"]);
+            world.plan().set("on-remove", "disable").exit(3).any_output();
+        }
+        world.repo.file("shop/prod/search.yaml", doc(21)).commit("Change search");
+        apply().exit(3).any_output();
+        apply().exit(3).any_output();
+        world.repo.git(&["mv", to, "shop/prod/_pay.yaml"]);
+        world.repo.commit("Say that it is no toggle");
+        world.service.take();
+        apply().exit(0).any_output();
+        assert!(world.service.take().iter().any(|one| one.body()["disabled"] == json!(true)), "{to}");
+    }
+}
+
+#[test]
 fn a_copy_that_was_there_before_does_not_hold_the_removal() {
     let world = World::with_pay_and_search_applied();
     world.repo.file("examples/pay.yaml.txt", doc(18)).commit("Copy pay as an example");
