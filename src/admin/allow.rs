@@ -45,7 +45,7 @@ fn log(released: &Released, caller: SocketAddr) {
         %what,
         environment = environment.as_ref().map(tracing::field::display),
         %revision,
-        toggles = toggles.len(),
+        toggles = (*what != Override::History).then_some(toggles.len()),
         "operator command carried out"
     );
 }
@@ -55,6 +55,10 @@ fn shown(released: &Released) -> serde_json::Value {
     let Allowance { what, environment, revision, by, at, versions } = allowance;
     let named: Vec<_> = toggles.iter().take(MOST_NAMED).collect();
     let mut releases = serde_json::json!({ "count": toggles.len(), "toggles": named });
+    if *what == Override::History {
+        // What it releases is a revision, whose changes nobody has planned yet.
+        releases = serde_json::json!({ "revision": revision });
+    }
     if let Some(versions) = versions {
         let named: BTreeMap<_, _> = versions.iter().take(MOST_NAMED).collect();
         releases["versions"] = serde_json::json!(named);

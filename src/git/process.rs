@@ -238,26 +238,37 @@ pub(crate) fn is_damaged(repository: &Path, access: &GitAccess, error: &GitError
     let mut fsck = local(repository);
     fsck.args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"]);
     let Ok(output) = run(fsck, StepKind::Read, access.timeout, repository.display()) else { return false };
-    match output.code {
-        // Bits for the kinds of damage.
-        Some(1..128) => true,
-        // It gives up at some damage, and if the system has no memory left.
-        Some(128) => FATAL_DAMAGE.iter().any(|sign| output.stderr.contains(sign)),
-        _ => false,
-    }
+    // Its code alone does not say whether it has looked: a `git` that cannot run ends with any code.
+    let said = format!("{}\n{}", String::from_utf8_lossy(&output.stdout), output.stderr);
+    let says = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
+    matches!(output.code, Some(1..=128)) && says(DAMAGE) && !says(NOT_READ)
 }
 
-/// Parts of the last words of `git fsck` about a damaged repository.
-const FATAL_DAMAGE: &[&str] = &[
+/// Parts of what `git fsck` says about a damaged repository.
+const DAMAGE: &[&str] = &[
     "bad object",
     "bad tree",
+    "broken link",
     "corrupt",
+    "error in ",
     "garbage",
-    "missing",
+    "invalid ",
+    "mismatch",
+    "missing ",
     "not a git repository",
     "truncated",
     "unable to read",
     "unable to unpack",
+];
+
+/// Parts of what it says where the system did not let it look.
+const NOT_READ: &[&str] = &[
+    "Cannot allocate memory",
+    "Out of memory",
+    "Permission denied",
+    "Resource temporarily unavailable",
+    "Too many open files",
+    "out of memory",
 ];
 
 pub(super) struct Output {

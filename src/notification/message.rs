@@ -1,7 +1,7 @@
 //! Formats notifications for receivers. Limits their size: a message names a few dozen toggles and counts the
 //! rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ const LONGEST_REASON: usize = 1000;
 /// The characters of all reasons of a message, and of one to Slack.
 const MOST_REASONS: usize = 24_000;
 const MOST_LINE_REASONS: usize = 2_000;
+/// While a pass is held, further causes are not sent.
+const MOST_CAUSES: usize = 16;
 /// The repository and a revision are shorter.
 const LONGEST_NAME: usize = 100;
 
@@ -167,6 +169,9 @@ pub(super) struct SentNotifications {
     /// Whether the last message about a pass says that it is held. An id of a toggle contains a slash.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_held: bool,
+    /// What the messages since then have named as the cause, as far as this process has sent them.
+    #[serde(skip)]
+    causes: BTreeSet<String>,
     /// The failed, drifted and held toggles.
     #[serde(flatten)]
     toggles: BTreeMap<ToggleId, Trouble>,
@@ -194,8 +199,11 @@ impl SentNotifications {
         let mut news = Vec::new();
         if is_held || is_known {
             let was_held = std::mem::replace(&mut self.is_held, is_held);
-            news.extend(held.filter(|_| !was_held).map(News::PassHeld));
-            news.extend((was_held && !is_held).then_some(News::PassReleased));
+            news.extend(held.filter(|reason| self.is_new_cause(was_held, reason)).map(News::PassHeld));
+            if was_held && !is_held {
+                self.causes.clear();
+                news.push(News::PassReleased);
+            }
         }
         if is_known {
             let changes = Some(self.changes(status)).filter(|changes| !changes.is_empty());
@@ -208,6 +216,13 @@ impl SentNotifications {
             news,
         };
         news.into_iter().map(notification).collect()
+    }
+
+    /// Returns whether nobody has a message about this cause of a held pass. After a restart, the first cause is
+    /// taken for that of the message before.
+    fn is_new_cause(&mut self, was_held: bool, reason: &str) -> bool {
+        let is_known_before = was_held && self.causes.is_empty();
+        self.causes.len() < MOST_CAUSES && self.causes.insert(cause(reason)) && !is_known_before
     }
 
     fn changes(&mut self, status: &Status) -> Vec<ToggleChange> {
@@ -262,6 +277,14 @@ impl SentNotifications {
             })
             .collect()
     }
+}
+
+/// Returns a reason without what another commit changes in it: ids, numbers and quoted text.
+fn cause(reason: &str) -> String {
+    let unquoted = reason.split('`').step_by(2);
+    let words =
+        unquoted.flat_map(str::split_whitespace).filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 impl Trouble {
@@ -497,13 +520,19 @@ mod tests {
             let held = |reason: &str| ended(PassResult::Held(reason.to_owned()));
             let mut sent = SentNotifications::default();
             assert_eq!(lines(sent.update(&status(&[("a/b/c", ToggleState::Failed)]))), ["a/b/c failed"]);
-            assert_eq!(lines(sent.update(&held("not signed"))), ["held: not signed"]);
-            assert_eq!(sent.update(&held("not signed either")), []);
+            assert_eq!(
+                lines(sent.update(&held("`ab` at 1f is not signed"))),
+                ["held: `ab` at 1f is not signed"]
+            );
+            assert_eq!(sent.update(&held("`cd` at 2f is not signed")), []);
+            assert_eq!(lines(sent.update(&held("3f is stale"))), ["held: 3f is stale"]);
+            assert_eq!(sent.update(&held("`cd` at 2f is not signed")), []);
             assert_eq!(sent.update(&ended(PassResult::Failed("no network".to_owned()))), []);
             let kept = serde_json::to_string(&sent).unwrap();
             assert_eq!(kept, r#"{"is_held":true,"a/b/c":"failed"}"#);
             let mut sent: SentNotifications = serde_json::from_str(&kept).unwrap();
-            assert_eq!(sent.update(&held("not signed")), []);
+            assert_eq!(sent.update(&held("4f is stale")), []);
+            assert_eq!(lines(sent.update(&held("not signed"))), ["held: not signed"]);
             assert_eq!(lines(sent.update(&status(&[]))), ["released", "a/b/c recovered"]);
             assert_eq!(sent.update(&status(&[])), []);
         }

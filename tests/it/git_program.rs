@@ -562,6 +562,9 @@ git=$(PATH=${PATH#*:} command -v git)
 case " $* " in *" fetch "*)
     test -e "$BREAKS" && { cat "$BREAKS" >&2; exit 128; }
 esac
+case " $* " in *" fsck "*)
+    test -e "$BREAKS.fsck" && { tail -n +2 "$BREAKS.fsck" >&2; exit "$(head -n 1 "$BREAKS.fsck")"; }
+esac
 exec "$git" "$@"
 "#;
     let path = with_git(world, "wrapped", Some(script));
@@ -587,6 +590,22 @@ exec "$git" "$@"
         run(remote.plan()).exit(1).any_output();
         std::fs::remove_file(world.path("breaks")).unwrap();
         assert!(mirror.join("kept").exists(), "the mirror is tried again as it is: {words}");
+    }
+    // A look that fails shows nothing either.
+    for fsck in [
+        "1\ngit: 'fsck' is not a git command. See 'git --help'.\n",
+        "127\nsh: 1: git-fsck: not found\n",
+        "126\n",
+        "1\n",
+        "128\nfatal: Out of memory, malloc failed (tried to allocate 1 bytes)\n",
+        "2\nerror: unable to open objects/pack: Too many open files\nmissing tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n",
+    ] {
+        world.write("breaks", "fatal: something that nobody knows\n");
+        world.write("breaks.fsck", fsck);
+        run(remote.apply()).exit(1).never_says(&["damaged"]).any_output();
+        std::fs::remove_file(world.path("breaks.fsck")).unwrap();
+        std::fs::remove_file(world.path("breaks")).unwrap();
+        assert!(mirror.join("kept").exists(), "the mirror is tried again as it is: {fsck}");
     }
     run(remote.apply()).exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);

@@ -147,6 +147,24 @@ fn a_decision_that_cannot_be_read_is_refused_with_the_reason() {
 }
 
 #[test]
+fn an_order_that_releases_a_revision_names_it_and_counts_no_toggles() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
+    world.repo.commit_pay(21, "Change pay");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    world.service.wait_for(1);
+    world.repo.force("HEAD~1");
+    daemon.is_unready_for(&["this checkout is stale"]);
+    let head = world.repo.head();
+    let order = json!({ "what": "history", "revision": head }).to_string();
+    let (status, answer) = daemon.ask("/allow", &order);
+    assert_eq!((status, &answer["releases"]), (200, &json!({ "revision": head })), "{answer}");
+    world.service.wait_for(2);
+    daemon.is_ready();
+    daemon.stops_cleanly();
+}
+
+#[test]
 fn a_decision_that_releases_nothing_is_refused_with_the_reason() {
     let (world, daemon) = over_the_rail();
     let head = world.repo.head();
