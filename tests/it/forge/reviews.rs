@@ -613,8 +613,9 @@ fn commits_that_all_have_the_same_message_are_told_apart() {
     for (kind, how) in KINDS.into_iter().flat_map(|kind| [(kind, "squash"), (kind, "rebase")]) {
         let team = Team::new(kind);
         let repo = &team.world.repo;
-        let update =
-            |toggle: &str| drop(repo.file(&format!("shop/prod/{toggle}.yaml"), doc(30)).commit("Update"));
+        let update = |toggle: &str| {
+            repo.file(&format!("shop/prod/{toggle}.yaml"), doc(30)).commit("Update");
+        };
         update("t3");
         let before = repo.head();
         repo.branch("r1");
