@@ -222,7 +222,7 @@ impl RunObserver {
 
     pub(super) fn observe(&self, event: &Event<'_>) {
         match event {
-            Event::Answered(outcome, took) | Event::Failed(outcome, took) => {
+            Event::Answered(_, outcome, took) | Event::Failed(_, outcome, took) => {
                 self.metrics.published(outcome.kind, *took);
             }
             Event::Begins(plan) => {

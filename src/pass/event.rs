@@ -44,10 +44,10 @@ pub enum Event<'a> {
     Begins(&'a Plan),
     /// This request is about to be recorded, and then sent.
     Sends(&'a ToggleId, &'a Sent),
-    /// A request ended after this time, with or without a response.
-    Answered(&'a Outcome, Duration),
+    /// A request for this toggle ended after this time, with or without a response.
+    Answered(&'a ToggleId, &'a Outcome, Duration),
     /// An attempt failed after this time before its publish: the toggle could not be read or created.
-    Failed(&'a Outcome, Duration),
+    Failed(&'a ToggleId, &'a Outcome, Duration),
     /// Publishing a change has ended, after this last request, if any was sent.
     Ended(&'a Change, &'a ChangeResult, Option<PublishAnswer>),
     /// The service is in doubt: this many different toggles in a row had no useful

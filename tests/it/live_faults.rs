@@ -299,3 +299,20 @@ fn a_change_of_someone_else_after_an_unknown_request_is_held_even_if_the_service
         assert_eq!(comments(&service), before, "{act}");
     }
 }
+
+#[test]
+fn a_newer_commit_ends_the_retries_of_the_read_before_an_older_one() {
+    let service = with_pay_changed("Older");
+    // As often as it takes to find the newer commit.
+    for _ in 0..6 {
+        service.script("GET", "/pay/targeting", &json!("fail"));
+    }
+    let daemon = Daemon::start(&service.world, |run| service.connected(run).set("poll-interval", "200ms"));
+    eventually("a read that failed", || {
+        daemon.metric("gitoggle_publishes_total{outcome=\"busy\"}").filter(|count| *count >= 1.0)
+    });
+    service.commit("pay", doc(22), "Newer");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    assert_eq!(comments(&service), ["", "Add pay", "Newer"]);
+    daemon.stops_cleanly();
+}

@@ -5,9 +5,7 @@
 //! answers an order immediately; the state reads it after the pass.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -22,7 +20,8 @@ use crate::daemon::probe::HeadProbe;
 use crate::daemon::release::{AllowRequest, Rejection, Released, release};
 use crate::daemon::status::{ServiceWait, Status, ToggleStatus};
 use crate::model::{
-    Action, CommitId, Hold, SuspensionScope, Suspensions, ToggleId, ToggleState, chain, counted,
+    Action, CommitId, EnvironmentId, Hold, SuspensionScope, Suspensions, ToggleId, ToggleState, chain,
+    counted,
 };
 use crate::pass::{Event, PassContext, Reconciler, Runtime};
 use crate::plan::Plan;
@@ -37,9 +36,7 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 pub(super) struct RunningPass {
     stop: watch::Sender<bool>,
     revision: watch::Receiver<Option<CommitId>>,
-    /// The responses that are missing from the first round: one for each environment. Before the pass begins
-    /// to publish, the number is not known yet.
-    missing: Arc<AtomicUsize>,
+    first_round: Arc<FirstRound>,
     /// The newest commit that a lookup has found.
     head: Option<CommitId>,
     /// Whether an order was recorded that the pass was planned without.
@@ -52,16 +49,45 @@ pub(super) struct RunningPass {
     pub(super) retries_parked: bool,
 }
 
+/// The environments that had no turn in this pass yet. Before the pass begins to publish, they are not known.
+#[derive(Debug, Default)]
+struct FirstRound(Mutex<Option<Vec<EnvironmentId>>>);
+
+impl FirstRound {
+    fn begin(&self, plan: &Plan) {
+        *self.waiting() = Some(plan.lanes().into_iter().map(|lane| lane.environment).collect());
+    }
+
+    /// A request for this toggle, or the read before it, has ended, or its change has.
+    fn had_turn(&self, toggle: &ToggleId) {
+        let environment = toggle.environment();
+        if let Some(waiting) = &mut *self.waiting() {
+            waiting.retain(|one| !one.is_same(&environment));
+        }
+    }
+
+    /// The other environments are not waited for.
+    fn end(&self) {
+        *self.waiting() = Some(Vec::new());
+    }
+
+    fn is_over(&self) -> bool {
+        self.waiting().as_ref().is_some_and(Vec::is_empty)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Option<Vec<EnvironmentId>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl RunningPass {
     /// Creates the driver's side of a pass and its context.
     pub(super) fn new(driver: &Driver) -> (Self, PassContext) {
         let (stop, stopped) = watch::channel(false);
         let (found, revision) = watch::channel(None);
         let (status, observe) = (driver.status.clone(), Arc::clone(&driver.observe));
-        let missing = Arc::new(AtomicUsize::new(usize::MAX));
-        let answered = Arc::clone(&missing);
-        let count = move || answered.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
-        let begun = Arc::clone(&missing);
+        let first_round = Arc::new(FirstRound::default());
+        let round = Arc::clone(&first_round);
         let (metrics, open) = (driver.metrics.clone(), Mutex::new(OpenChanges::default()));
         let runtime = Runtime::new(Handle::current());
         let context = PassContext::new(runtime, stopped, move |event| {
@@ -73,30 +99,32 @@ impl RunningPass {
                     found.send_replace(Some(*revision));
                 }
                 Event::Doubted(doubt) => {
+                    // Nothing gets through, so no environment misses its turn.
+                    if doubt.is_some() {
+                        round.end();
+                    }
                     show_doubt(&status, *doubt);
                     open.show_once(&status, &metrics);
                 }
                 Event::HeldBack(wait) => {
+                    round.end();
                     show_wait(&status, *wait);
                     open.show_once(&status, &metrics);
                 }
                 Event::Begins(plan) => {
-                    begun.store(plan.lanes().len(), Relaxed);
+                    round.begin(plan);
                     *open = OpenChanges::of(plan);
                     // A toggle that is held or failed stays so until the pass knows better.
                     open.show(&status, &metrics, |state| {
                         !matches!(state, ToggleState::Failed | ToggleState::Drifted | ToggleState::Held)
                     });
                 }
-                Event::Ended(change, _, answer) => {
+                Event::Ended(change, ..) => {
                     open.changes.remove(&change.id);
-                    if answer.is_none() {
-                        count();
-                    }
+                    round.had_turn(&change.id);
                 }
-                Event::Answered(..) => drop(count()),
-                // The end of its change counts.
-                Event::Failed(..) | Event::Overwrites(..) | Event::Sends(..) => {}
+                Event::Answered(toggle, ..) | Event::Failed(toggle, ..) => round.had_turn(toggle),
+                Event::Overwrites(..) | Event::Sends(..) => {}
             }
             drop(open);
             observe(event);
@@ -104,7 +132,7 @@ impl RunningPass {
         let running = Self {
             stop,
             revision,
-            missing,
+            first_round,
             head: None,
             has_orders: false,
             is_triggered: false,
@@ -119,7 +147,7 @@ impl RunningPass {
         let (mut running, context) = Self::new(driver);
         // A scan changes nothing, so a shutdown does not have to wait for it.
         running.revision = watch::channel(seen).1;
-        running.missing.store(0, Relaxed);
+        running.first_round.end();
         (running, context)
     }
 
@@ -140,7 +168,7 @@ impl RunningPass {
         // A lookup that failed has found no head, which is not a reason to stop.
         self.head = head.or(self.head);
         let is_other = revision.is_some() && self.head.is_some() && self.head != revision;
-        if is_other && self.missing.load(Relaxed) == 0 {
+        if is_other && self.first_round.is_over() {
             self.stop();
         }
     }
@@ -431,19 +459,22 @@ mod tests {
         let mut running = RunningPass {
             stop,
             revision: watch::channel(Some(own)).1,
-            missing: Arc::new(AtomicUsize::new(usize::MAX)),
+            first_round: Arc::default(),
             head: None,
             has_orders: false,
             is_triggered: false,
             is_delivered: false,
             retries_parked: false,
         };
-        for missing in [usize::MAX, 2, 1] {
-            running.missing.store(missing, Relaxed);
+        running.compare(Some(newer));
+        assert!(!*stopped.borrow(), "it is not planned yet");
+        *running.first_round.waiting() = Some(["shop/prod", "web/prod"].map(|id| id.parse().unwrap()).into());
+        for toggle in ["shop/prod/pay", "Shop/prod/ship"] {
+            running.first_round.had_turn(&toggle.parse().unwrap());
             running.compare(Some(newer));
-            assert!(!*stopped.borrow(), "{missing}");
+            assert!(!*stopped.borrow(), "{toggle}");
         }
-        running.missing.store(0, Relaxed);
+        running.first_round.had_turn(&"web/prod/pay".parse().unwrap());
         running.compare(None);
         assert!(*stopped.borrow(), "the newer commit is remembered");
     }

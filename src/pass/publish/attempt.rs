@@ -204,7 +204,8 @@ impl<'a> Attempt<'a> {
 
     /// Ends an attempt that failed before its publish.
     fn unpublished(&self, failed: Outcome, started: Instant) -> AttemptEnd {
-        self.report(Event::Failed(&failed, self.now().saturating_duration_since(started)));
+        let took = self.now().saturating_duration_since(started);
+        self.report(Event::Failed(&self.change().id, &failed, took));
         AttemptEnd::Ended(failed)
     }
 
@@ -366,7 +367,7 @@ impl<'a> Attempt<'a> {
         let outcome = published.instrument(debug_span!("publish", attempt)).await;
         let took = self.now().saturating_duration_since(started);
         self.progress.answer = Some(PublishAnswer { status: outcome.status, took });
-        self.report(Event::Answered(&outcome, took));
+        self.report(Event::Answered(&change.id, &outcome, took));
         let (outcome, certainty) = match sent.base_version.filter(|_| is_doubtful(&outcome)) {
             None => {
                 let certainty = outcome.certainty;
