@@ -56,7 +56,7 @@ impl ReviewSource {
             Self::Forge(forge) => {
                 // A document that is applied has passed this, and who lets it replace a change on the service
                 // has decided on that.
-                let changes: Vec<&Change> = changes.iter().filter(|change| !change.is_applied).collect();
+                let changes: Vec<&Change> = changes.iter().filter(|change| !change.is_applied()).collect();
                 if changes.is_empty() {
                     return Ok(Unlisted::new());
                 }
@@ -93,7 +93,7 @@ impl ReviewSource {
 
 /// Returns where a change came from, and what its review lacks: continues the sentence "it …".
 fn origin(change: &Change, lacks: &str) -> String {
-    match (change.is_applied, change.attribution.commit()) {
+    match (change.is_applied(), change.attribution.commit()) {
         (true, _) => format!("undoes a change on the service, {lacks}"),
         (_, None) => format!("came from files that are not committed, {lacks}"),
         (_, Some(commit)) => format!("came from commit {}, {lacks}", commit.id.short()),

@@ -25,8 +25,6 @@ pub struct Change {
     pub comment_max_chars: u32,
     /// Whether it repeats the request with the unknown outcome, with the same body and comment.
     pub is_retry: bool,
-    /// Whether the document is applied, and only the service has something else.
-    pub is_applied: bool,
     /// Whether it may replace a change that someone else made on the service.
     pub overwrite: Overwrite,
     /// What it replaces besides the targeting, and who needs its toggle, as far as that is known. Boxed,
@@ -80,6 +78,11 @@ impl Change {
     /// Returns the toggles that need the one it changes, if a plan that somebody reads has found any.
     pub(crate) fn needed_by(&self) -> Option<&Dependents> {
         self.replaces.as_ref()?.needed_by.as_ref()
+    }
+
+    /// Returns whether the document is applied, and only the service has something else.
+    pub(crate) fn is_applied(&self) -> bool {
+        self.replaces.as_ref().is_some_and(|replaced| replaced.is_applied)
     }
 
     /// Returns what it replaces that someone changed on the service; none if nothing is known to be replaced.
@@ -189,6 +192,8 @@ pub struct Replaced {
     pub file: Option<ReplacedFile>,
     /// The toggles that need the changed one.
     pub needed_by: Option<Dependents>,
+    /// Whether the document is applied, and only the service has something else.
+    pub is_applied: bool,
 }
 
 /// The targeting that a change replaces.

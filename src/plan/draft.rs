@@ -393,9 +393,9 @@ impl Draft {
             _ => None,
         };
         let file = draft.replaced.as_deref().copied().map(ReplacedFile::new);
-        let replaces =
-            (live.is_some() || file.is_some()).then(|| Box::new(Replaced { live, file, needed_by: None }));
         let DraftChange { version, action, before, is_retry, is_applied, replaced: _, pass } = draft;
+        let replaces = (live.is_some() || file.is_some() || is_applied)
+            .then(|| Box::new(Replaced { live, file, needed_by: None, is_applied }));
         Change {
             overwrite: self.overwrite(pass, Some(&attribution)),
             version,
@@ -404,7 +404,6 @@ impl Draft {
             attribution,
             comment_max_chars: u32::try_from(self.policy.comment_max_chars).unwrap_or(u32::MAX),
             is_retry,
-            is_applied,
             replaces,
             passed,
         }

@@ -214,7 +214,6 @@ mod tests {
                 attribution: Attribution::Uncommitted,
                 comment_max_chars: 0,
                 is_retry,
-                is_applied: false,
                 overwrite: Overwrite::Held,
                 replaces: None,
                 passed: false,

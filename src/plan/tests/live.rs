@@ -207,7 +207,7 @@ fn what_overwrites_a_change_on_the_service_is_compared_with_that() {
     change.replaces = Some(Box::new(Replaced {
         live: None,
         file: Some(ReplacedFile { object: ObjectId([0; 20]), texts }),
-        needed_by: None,
+        ..Replaced::default()
     }));
     assert!(change.diff().contains(&"+value: 2".to_owned()), "the file, as its author wrote it");
     change.replaces.as_mut().unwrap().live = Some(live(3, "by hand"));

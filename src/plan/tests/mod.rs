@@ -36,7 +36,6 @@ pub(super) fn change_of(key: &str, before: Before, after: Payload) -> Change {
         attribution: Attribution::Uncommitted,
         comment_max_chars: 0,
         is_retry: false,
-        is_applied: false,
         overwrite: Overwrite::Held,
         replaces: None,
         passed: false,
