@@ -211,7 +211,7 @@ const STARTS_OF_VALUES: &[Mistake] = &[
     (
         "          subject: email",
         "          subject: {{ email }}",
-        "14:11 wrong-type: `subject` is text, not a mapping | if it is text, put it in quotes",
+        "14:11 wrong-type: `subject` is text, not a template | write `\"{{ email }}\"` if this text is meant; otherwise, render the template, and commit the result",
     ),
     (
         "      description: New page",
