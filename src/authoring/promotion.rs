@@ -23,6 +23,8 @@ pub(crate) struct PromotionReport {
     pub findings: Vec<Diagnostic>,
     /// The globs that match no toggle.
     pub unmatched: Vec<String>,
+    /// The copied toggles whose prerequisite has no document in the target, with the key of that one.
+    pub lacking: Vec<(String, String)>,
 }
 
 /// What became of one toggle.
@@ -75,7 +77,22 @@ pub(crate) fn promote(
         let result = promotion.copy(key, document).unwrap_or_else(PromotionResult::Failed);
         report.results.insert(key.clone(), result);
     }
+    report.lacking = lacking(&report, &target);
     Ok(report)
+}
+
+/// Returns the copied toggles with each prerequisite that has no document in the target.
+fn lacking(report: &PromotionReport, target: &EnvironmentDocuments) -> Vec<(String, String)> {
+    let copied = report.results.iter().filter_map(|(key, result)| match result {
+        PromotionResult::Copied { after, .. } => Some((key, after)),
+        PromotionResult::Failed(_) | PromotionResult::Unchanged => None,
+    });
+    let there: BTreeSet<&str> =
+        target.toggles().into_iter().chain(copied.clone().map(|(key, _)| key.as_str())).collect();
+    let all = copied.flat_map(|(key, after)| {
+        after.prerequisites().into_iter().map(move |prerequisite| (key.clone(), prerequisite.key))
+    });
+    all.filter(|(_, needed)| !there.contains(needed.as_str())).collect()
 }
 
 struct Promotion<'a> {

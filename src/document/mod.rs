@@ -38,6 +38,7 @@ pub(crate) use owners::{CodeOwners, OWNER_FILES};
 pub(crate) use print::{Formatting, format, print};
 pub(crate) use references::{
     Others, Outline, ReferenceProblem, References, diagnose as diagnose_references, disagreement,
+    other_spelling,
 };
 pub(crate) use rewrite::rewrite;
 pub(crate) use schema::{schema, test_schema};

@@ -95,6 +95,8 @@ pub(crate) struct ReferenceProblem {
 enum Place {
     /// A field of the prerequisite with this index.
     Prerequisite(usize, &'static str),
+    /// The document as a whole, at its content.
+    Content,
     Variations,
 }
 
@@ -125,6 +127,7 @@ impl ReferenceProblem {
                 path.extend([PathStep::Key("prerequisites"), PathStep::Item(index), PathStep::Key(field)]);
                 Part::Value
             }
+            Place::Content => Part::Key,
             Place::Variations => {
                 path.push(PathStep::Key("variations"));
                 Part::Key
@@ -565,6 +568,15 @@ pub(crate) fn disagreement(own: ReturnType, path: &str, other: ReturnType) -> Re
     );
     let help = "a toggle has one type in all environments, which cannot be changed later: write values of the same type";
     ReferenceProblem::new(&check::TYPE_DISAGREEMENT, Place::Variations, message, help.to_owned())
+}
+
+/// Returns the finding about a toggle whose key another environment spells as `other`, in the document at
+/// `path`.
+pub(crate) fn other_spelling(key: &str, path: &str, other: &str) -> ReferenceProblem {
+    let message = format!("`{}` spells the key of this toggle `{other}`, and not `{key}`", shown(path));
+    let help = "rename one of the files: the service takes both for one toggle, and SDKs know only the spelling with which it \
+                was created";
+    ReferenceProblem::new(&check::CASE_ONLY_DIFFERENCE, Place::Content, message, help.to_owned())
 }
 
 /// Returns the findings about other documents in one document, with their positions, and applies its waivers

@@ -106,7 +106,7 @@ impl Targeting {
 
 impl Condition {
     /// Returns the times with which the condition compares its attribute, and whether each is the earliest
-    /// one. Empty if it compares anything else.
+    /// one that matches. Empty if it compares anything else.
     fn bounds(&self) -> Vec<(i64, bool)> {
         let Self { kind, subject: _, predicate, objects, between } = self;
         let bound = |predicate: &str, objects: &[String]| {
@@ -115,10 +115,10 @@ impl Condition {
                 "before" => false,
                 _ => return None,
             };
-            match objects {
-                [object] => Some((delivered_time(object)?, is_earliest)),
-                _ => None,
-            }
+            let times: Option<Vec<i64>> = objects.iter().map(|object| delivered_time(object)).collect();
+            // Any of several may match, so the earliest one decides `after`, and the latest one `before`.
+            let times = times?.into_iter();
+            Some((if is_earliest { times.min()? } else { times.max()? }, is_earliest))
         };
         let bounds = match between.as_deref() {
             _ if kind != "datetime" => None,
@@ -287,6 +287,14 @@ mod tests {
         assert_eq!(passed(within(), july), Some((false, july)));
         assert_eq!(passed(schedule(&[("after", JUNE), ("after", JULY)]), july), Some((true, july)));
         assert_eq!(passed(rule(1, 1), july), None, "another condition");
+        let any_of_two = |comparison: &str| {
+            let mut one = schedule(&[(comparison, JULY)]);
+            one.conditions[0].objects.push(JUNE.to_owned());
+            one
+        };
+        assert_eq!(passed(any_of_two("after"), june), Some((true, june)));
+        assert_eq!(passed(any_of_two("before"), june), None);
+        assert_eq!(passed(any_of_two("before"), july), Some((false, july)));
         let beside = |comparison: &str| {
             let mut one = schedule(&[(comparison, JUNE)]);
             one.conditions.insert(0, rule(1, 1).conditions.remove(0));

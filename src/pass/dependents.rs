@@ -91,7 +91,7 @@ pub(super) fn index<T: Trees<Error = source::Error>>(
     Ok(index)
 }
 
-/// What changes mean for documents in scope that do not change.
+/// What changes mean for documents that do not change.
 #[derive(Debug, Default)]
 pub(super) struct Caused {
     /// The documents that need a changed one.
@@ -112,9 +112,9 @@ pub(super) fn caused(input: &Input, files: &PlanFiles<'_>, rules: &Rules) -> Res
     let library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
     let mut library = library.for_sdks(rules.sdks);
     let mut ids = unchanged(&mut library, &changed)?;
-    // All that differ have their own findings.
+    // All that differ have their own findings. What is out of scope breaks as well.
     let differing: BTreeSet<&ToggleId> = input.decided.iter().map(DecidedToggle::id).collect();
-    ids.retain(|id| rules.policy.scope.contains(id) && !differing.contains(id));
+    ids.retain(|id| !differing.contains(id));
     found(library, ids)
 }
 

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Error;
 use crate::document::{
-    self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, PathKind, ReferenceProblem, References, disagreement,
+    self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, PathKind, ReferenceProblem, References,
+    disagreement, other_spelling,
 };
 use crate::model::{
     Blob, EntryKind, EnvironmentId, ObjectId, Payload, ReturnType, Sdks, ServiceKind, ToggleId, Tree, Trees,
@@ -386,12 +387,14 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
             let keys: HashSet<String> = new().map(|(_, one)| one.id.toggle().to_lowercase()).collect();
             let mut invalid: HashMap<String, String> = HashMap::new();
             let mut found: HashMap<String, Vec<Typed>> = HashMap::new();
+            let mut spellings: HashMap<String, Vec<(ToggleId, File)>> = HashMap::new();
             let name = project[0].id.project().to_owned();
             self.documents(
                 &name,
                 |key| keys.contains(&key.to_lowercase()),
                 |library, id, file| {
                     let key = id.toggle().to_lowercase();
+                    spellings.entry(key.clone()).or_default().push((id.clone(), file));
                     match library.type_of(noted, &id, file)? {
                         Some(kind) => found.entry(key).or_default().push(Typed { id, file, kind }),
                         None => _ = invalid.entry(key).or_insert_with(|| library.path(&id, file)),
@@ -405,6 +408,16 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
                 let key = one.id.toggle().to_lowercase();
                 if let Some(path) = invalid.get(&key) {
                     unread.insert(one.id.clone(), Mixed::Unread(path.as_str().into()));
+                }
+                // Within an environment, the files claim one toggle, which is an error.
+                let is_other = |other: &ToggleId| {
+                    other.toggle() != one.id.toggle() && other.environment_key() != one.id.environment_key()
+                };
+                let spelled = spellings.get(&key).into_iter().flatten();
+                if let Some((other, file)) = spelled.into_iter().find(|(id, _)| is_other(id)) {
+                    let path = self.path(other, *file);
+                    let problem = other_spelling(one.id.toggle(), &path, other.toggle());
+                    problems.entry(first + at).or_default().push(problem);
                 }
                 let others = found.get(&key).map(Vec::as_slice).unwrap_or_default();
                 if let Some(problem) = self.disagreement(kind, others) {

@@ -505,6 +505,17 @@ pub(crate) fn needs_missing(needed: &ToggleId) -> Hold {
     )
 }
 
+/// The service has the toggle `other`, which no document has, with a prerequisite on that of the change.
+pub(super) fn circle_on_service(other: &str) -> Hold {
+    Hold::new(
+        HoldKind::AwaitsChange,
+        format!(
+            "with what the service has of `{other}`, which has no document, prerequisites would form a circle, which the \
+             service refuses: remove the prerequisite here, or change `{other}` on the service"
+        ),
+    )
+}
+
 /// What a change waits for that another one has to change first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Awaited {

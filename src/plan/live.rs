@@ -3,7 +3,7 @@
 //! The live state is read just before a publish, so that it is as new as possible. These functions are pure;
 //! the caller reads, sends, and reads again after a response that leaves doubt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -464,12 +464,13 @@ impl Plan {
             let needed = needed_types(change);
             needed.iter().find_map(|(id, wanted)| other_type(id, *wanted, type_of(id)))
         };
+        let obstacle = || needs_other_type().or_else(|| self.circle_on_service(change, live));
         match decision {
             LiveDecision::Confirmed | LiveDecision::Converged | LiveDecision::Hold(_) => decision,
             decision @ (LiveDecision::Publish { .. } | LiveDecision::ReadVersions { .. }) => {
-                needs_other_type().map_or(decision, LiveDecision::Hold)
+                obstacle().map_or(decision, LiveDecision::Hold)
             }
-            LiveDecision::Create(own) => match needs_other_type() {
+            LiveDecision::Create(own) => match obstacle() {
                 Some(hold) => LiveDecision::Hold(hold),
                 None => self.new_type(&change.id, own).map_or_else(LiveDecision::Hold, LiveDecision::Create),
             },
@@ -540,6 +541,40 @@ impl Plan {
         });
         // A scan does not compare a toggle whose last outcome is unknown, but the plan has decided on it.
         drift.unread.retain(|unread| !live.contains_key(&unread.id));
+    }
+
+    /// Returns why a change may not be sent: with what the service has of toggles without a document, as far as
+    /// it was read, the prerequisites form a circle.
+    fn circle_on_service(&self, change: &Change, live: &BTreeMap<ToggleId, Live>) -> Option<Hold> {
+        /// The most toggles that a search visits.
+        const MOST_VISITED: usize = 128;
+        let environment = change.id.environment();
+        let id = |key: &String| ToggleId::new(change.id.project(), change.id.environment_key(), key).ok();
+        let mut open: Vec<ToggleId> =
+            change.gained().iter().filter_map(|one| needed_id(change, one)).collect();
+        let mut seen: BTreeSet<ToggleId> = open.iter().cloned().collect();
+        while let Some(next) = open.pop() {
+            let of_document =
+                self.needs.get(&environment).and_then(|all| all.get(&next.toggle().to_lowercase()));
+            let keys = match (of_document, live.get(&next)) {
+                (Some(keys), _) => keys.clone(),
+                (None, Some(Live::Toggle(own))) => {
+                    let payload = own.content.payload().map(Payload::prerequisites);
+                    payload.unwrap_or_default().into_iter().map(|one| one.key).collect()
+                }
+                _ => Vec::new(),
+            };
+            // Circles of documents have their own findings and waits.
+            if of_document.is_none() && keys.iter().any(|key| key.eq_ignore_ascii_case(change.id.toggle())) {
+                return Some(hold::circle_on_service(next.toggle()));
+            }
+            for other in keys.iter().filter_map(id) {
+                if seen.len() < MOST_VISITED && seen.insert(other.clone()) {
+                    open.push(other);
+                }
+            }
+        }
+        None
     }
 
     /// Returns whether there is a document of a toggle that a change leads to.

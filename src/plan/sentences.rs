@@ -6,7 +6,7 @@ use std::hash::Hash;
 use super::{Before, Change};
 use crate::model::{
     Between, Condition, Content, Payload, Prerequisite, Rule, Serve, Targeting, Variation, datetime_numbers,
-    escaped, percent,
+    delivered_time, escaped, percent,
 };
 
 /// Returns one sentence per difference, each one line of escaped text; for a new toggle, its description.
@@ -460,31 +460,40 @@ fn schedule(rule: &Rule, variations: &[Variation]) -> Option<String> {
 /// Returns the period in which a condition matches, in words; none if it does not compare with one.
 fn period(condition: &Condition) -> Option<String> {
     let Condition { kind, subject: _, predicate, objects, between } = condition;
-    match (predicate.as_str(), between.as_deref(), objects.as_slice()) {
+    match (predicate.as_str(), between.as_deref()) {
         _ if kind != "datetime" => None,
-        ("between", Some(between), [left]) => {
-            let [right] = between.right_objects.as_slice() else { return None };
-            let right = bound(&between.right_predicate, right)?;
-            Some(format!("{} {right}", bound(&between.left_predicate, left)?))
+        ("between", Some(between)) => {
+            let right = bound(&between.right_predicate, &between.right_objects)?;
+            Some(format!("{} {right}", bound(&between.left_predicate, objects)?))
         }
-        (predicate, None, [object]) => bound(predicate, object),
+        (predicate, None) => bound(predicate, objects),
         _ => None,
     }
 }
 
 /// Returns one side of a period in words.
-fn bound(predicate: &str, object: &str) -> Option<String> {
-    let word = match predicate {
-        "after" => "from",
-        "before" => "until",
+fn bound(predicate: &str, objects: &[String]) -> Option<String> {
+    let is_after = match predicate {
+        "after" => true,
+        "before" => false,
         _ => return None,
     };
+    let times: Option<Vec<(i64, &String)>> =
+        objects.iter().map(|object| Some((delivered_time(object)?, object))).collect();
+    let times = times?;
+    // Any of several may match, so the earliest one decides `after`, and the latest one `before`.
+    let (_, object) = if is_after { times.iter().min()? } else { times.iter().max()? };
     // `2026-12-01T09:00:00+01:00`; any other text is shown as a condition.
     datetime_numbers(object)?;
     let (day, time) = object.split_once('T')?;
     let (time, offset) = time.split_once('+')?;
     let time = time.strip_suffix(":00").unwrap_or(time);
-    Some(format!("{word} {day} {time} +{offset}"))
+    let (word, which) = if is_after { ("from", "earliest") } else { ("until", "latest") };
+    let others = match times.len() {
+        1 => String::new(),
+        count => format!(" (the {which} of {count} times)"),
+    };
+    Some(format!("{word} {day} {time} +{offset}{others}"))
 }
 
 /// Joins the first items and counts the others.

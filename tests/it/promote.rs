@@ -39,6 +39,22 @@ fn documents_are_copied_with_their_comments_and_nothing_is_committed() {
 }
 
 #[test]
+fn a_prerequisite_that_the_target_lacks_is_named_with_the_command_that_copies_it() {
+    let world = World::new();
+    let needs = doc(18) + "  prerequisites: [{ key: base, type: boolean, value: \"true\" }]\n";
+    world.repo.write("shop/staging/search.yaml", needs);
+    world.repo.write("shop/staging/base.yaml", doc(18) + "  prerequisites: []\n");
+    let run = |args: &str| promote(&world, args).set("service-kind", "featureprobe").exit(0).any_stdout();
+    let note = "note: `shop/qa/search` needs `base`, which has no document in `shop/qa`; `gitoggle promote shop/staging shop/qa \
+                base` copies it\n";
+    run("shop/staging shop/qa search --create").stderr(note);
+    run("shop/staging shop/qa base");
+    world.repo.write("shop/qa/search.yaml", doc(21) + "  prerequisites: []\n");
+    run("shop/staging shop/qa search");
+    run("shop/staging shop/beta --create");
+}
+
+#[test]
 fn a_document_whose_name_differs_only_in_case_is_that_of_the_toggle() {
     let world = World::new();
     world.repo.write("shop/staging/pay.yaml", doc(21));

@@ -220,6 +220,10 @@ fn what_a_commit_breaks_in_documents_that_it_leaves_as_they_are_is_found_and_hel
         "the document of `search` needs a value that this change takes away",
     ];
     plan().exit(3).stdout_contains(&held).any_stderr();
+    // A selection hides nothing that it breaks.
+    let selected = || plan().set("only", "shop/prod/color");
+    assert_eq!(found(selected()), expected);
+    selected().exit(3).stdout_contains(&held).any_stderr();
     // A pass says the same until one of both is corrected, and changes nothing that would break the other.
     for _ in 0..2 {
         let requests = service.requests(|| drop(apply().exit(3).stdout_contains(&held).any_stderr()));
@@ -331,6 +335,41 @@ fn documents_in_another_layout_refer_to_each_other() {
     ];
     assert_eq!(found(world.validate().set("layout", layout)), expected);
     assert_eq!(found(world.plan().set("layout", layout).set("first-pass", "assert")), expected);
+}
+
+/// The service takes both for one toggle.
+#[test]
+fn a_key_that_another_environment_spells_otherwise_is_named_at_both() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", toggle(&[], SWITCH));
+    world.repo.file("shop/staging/Pay.yaml", toggle(&[], SWITCH));
+    world.repo.file("web/prod/PAY.yaml", toggle(&[], SWITCH)).commit("Add toggles");
+    assert_eq!(
+        found(world.validate()),
+        ["shop/prod/pay.yaml:2:1 case-only-difference", "shop/staging/Pay.yaml:2:1 case-only-difference"]
+    );
+    featureprobe(world.validate()).exit(0).stdout_contains(&[
+        "`shop/staging/Pay.yaml` spells the key of this toggle `Pay`, and not `pay`",
+        "rename one of the files",
+    ]);
+    // The help solves it.
+    world.repo.remove("shop/staging/Pay.yaml").file("shop/staging/pay.yaml", toggle(&[], SWITCH));
+    assert_eq!(found(world.validate()), Vec::<String>::new());
+}
+
+/// The service has a prerequisite that no document says.
+#[test]
+fn a_circle_that_only_the_service_closes_is_held_by_a_live_plan() {
+    let service = LiveService::start(&json!([unconfigured("base"), unconfigured("search")]));
+    commit(&service, &[("search", &[]), ("base", &["search"])], "Add both");
+    service.apply().set("first-pass", "assert").exit(0).any_output();
+    service.world.repo.remove("shop/prod/base.yaml");
+    commit(&service, &[("search", &["base"])], "Turn it around");
+    let plan = || service.connected(service.world.plan()).unset("timeout");
+    plan().arg("--live").exit(0).any_stderr().stdout_contains(&[
+        "held shop/prod/search",
+        "with what the service has of `base`, which has no document, prerequisites would form a circle",
+    ]);
 }
 
 #[test]

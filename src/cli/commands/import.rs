@@ -22,7 +22,7 @@ use crate::import::{
     ImportSource, SkipReason, import,
 };
 use crate::model::{Scope, ToggleId, command_line, counted, escaped, listed, shell_word};
-use crate::pass;
+use crate::pass::{self, CheckTarget, Checks};
 use crate::plan::DriftedToggle;
 use crate::report::{ANY_COMMENT, code, drift_message, fitting};
 use crate::source::worktree::{has_origin, is_same_folder};
@@ -170,6 +170,9 @@ fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure
             "note: Git ignores {documents}, `{first}` first, so a commit leaves them out; check `.gitignore`\n"
         ))?;
     }
+    if let Some(text) = wrong_references(&report, settings) {
+        note(&text)?;
+    }
     if let Some(problem) = problem {
         note(&problem.to_string())?;
         return Ok(problem.status());
@@ -178,6 +181,34 @@ fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure
         note(&next_commands(&report, message.as_deref(), settings))?;
     }
     Ok(ExitStatus::Clean)
+}
+
+/// Returns a note on what the imported documents say wrongly of others: a prerequisite was not imported, or the
+/// service has it in another spelling or with other values.
+fn wrong_references(report: &ImportReport, settings: &Settings) -> Option<String> {
+    let paths: Vec<String> =
+        report.results.values().filter_map(ImportResult::path).map(str::to_owned).collect();
+    if paths.is_empty() || !settings.service_kind.can().refer {
+        return None;
+    }
+    let checks = Checks {
+        layout: &settings.layout,
+        kind: settings.service_kind,
+        sdks: settings.sdks,
+        scope: &Scope::default(),
+        within: &paths,
+    };
+    // The import is done, and `validate` says why a check fails.
+    let place = CheckTarget::Folder(report.top.clone(), settings.root.clone());
+    let findings = pass::check(&place, checks).ok()?.findings;
+    let found: Vec<_> = findings.iter().filter(|one| one.id.contains("prerequisite")).collect();
+    let first = found.first()?;
+    Some(format!(
+        "note: imported documents have {} about prerequisites, the first at {}: {}; `gitoggle validate` shows what to do\n",
+        counted(found.len(), "finding"),
+        escaped(&first.place()),
+        first.message
+    ))
 }
 
 /// Returns what to import, from where, and where to.

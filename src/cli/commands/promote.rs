@@ -70,6 +70,13 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
             PromotionResult::Copied { .. } | PromotionResult::Unchanged => {}
         }
     }
+    for (key, needed) in &report.lacking {
+        let (key, needed) = (escaped(key), escaped(needed));
+        note(&format!(
+            "note: `{to}/{key}` needs `{needed}`, which has no document in `{to}`; `gitoggle promote {from} {to} {needed}` \
+             copies it\n"
+        ))?;
+    }
     if shown.failed.is_empty() {
         return Ok(invalid(&report.findings));
     }

@@ -288,12 +288,13 @@ fn a_rule_that_compares_the_time_is_described_as_a_schedule() {
     let new = sentences(None, &with(between));
     let expected = "rule `r` serves from 2026-12-01 09:00 +01:00 until 2026-12-24 18:00 +01:00: `b` (for users without `now`)";
     assert!(new.iter().any(|line| line == expected), "{new:?}");
-    // Any of several times may match, and another condition depends on the user.
-    let several =
-        rule("after", &["2026-12-01T09:00:00+01:00", "2026-12-02T09:00:00+01:00"], Serve::Select(1));
-    assert!(
-        sentences(None, &with(several))
-            .iter()
-            .any(|line| line.starts_with("rule `r` serves `b`: `now` after"))
-    );
+    // Any of several times may match.
+    let times = ["2026-12-02T09:00:00+01:00", "2026-12-01T09:00:00+01:00"];
+    for (predicate, expected) in [
+        ("after", "from 2026-12-01 09:00 +01:00 (the earliest of 2 times): `b` (for users without `now`)"),
+        ("before", "until 2026-12-02 09:00 +01:00 (the latest of 2 times): `b` (for users without `now`)"),
+    ] {
+        let new = sentences(None, &with(rule(predicate, &times, Serve::Select(1))));
+        assert!(new.contains(&format!("rule `r` serves {expected}")), "{new:?}");
+    }
 }

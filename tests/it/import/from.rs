@@ -26,6 +26,26 @@ fn lines_become_canonical_documents_and_the_next_commands_are_printed() {
     world.nothing_sent();
 }
 
+/// What was not imported, or has another type on the service, would be found only later.
+#[test]
+fn wrong_references_of_imported_documents_are_named() {
+    let world = World::new();
+    let needing = |toggle: &str, needed: &str| {
+        let mut content = content(18);
+        content["prerequisites"] = json!([{ "key": needed, "value": "true", "type": "boolean" }]);
+        record(toggle, false, &content)
+    };
+    let lines = needing("shop/prod/search", "base") + &needing("shop/prod/banner", "Search");
+    let run = || import_lines(&world, &lines).set("service-kind", "featureprobe").exit(0).any_stdout();
+    run().stderr_contains(&[
+        "note: imported documents have 2 findings about prerequisites, the first at shop/prod/banner.yaml:",
+        "`Search` differs from the toggle `search` only in case; `gitoggle validate` shows what to do\n",
+    ]);
+    let lines = record("shop/prod/search", false, &content(18)) + &needing("shop/prod/banner", "search");
+    let run = import_lines(&world, &lines).set("service-kind", "featureprobe").arg("--overwrite").exit(0);
+    assert!(!run.both().contains("about prerequisites"));
+}
+
 #[test]
 fn files_of_a_folder_become_documents() {
     let world = World::new();
