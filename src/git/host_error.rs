@@ -10,7 +10,7 @@ use std::{fmt, io};
 
 use super::RepoUrl;
 use crate::model::{ObjectId, escaped};
-use crate::transport::{NetworkError, SecretError, redacted};
+use crate::transport::{CORRECT_CLOCK, NetworkError, SecretError, redacted};
 
 /// The oldest version of the `git` program that has what this crate uses.
 pub(super) const OLDEST: (u32, u32) = (2, 31);
@@ -167,7 +167,9 @@ impl GitFault {
 
     fn hint(self, url: &RepoUrl, words: &GitWords) -> Option<String> {
         let hint = match self {
-            Self::Certificate => "to trust the issuer, pass its CA certificate with `--ca-file`",
+            Self::Certificate => {
+                return Some(certificate_hint("pass its CA certificate with `--ca-file`", words));
+            }
             Self::ChangedHostKey | Self::HostKey => {
                 return self.host_key_hint(&SshHost::named_in(url, words)?);
             }
@@ -201,6 +203,17 @@ impl GitFault {
             Self::Network | Self::NoRef | Self::Other => return None,
         };
         Some(hint.to_owned())
+    }
+}
+
+/// Returns advice on a certificate that was rejected. Not every TLS library that Git uses says why.
+fn certificate_hint(trust: &str, words: &GitWords) -> String {
+    let is_about_dates = |line: &String| ["expired", "not yet valid"].iter().any(|sign| line.contains(sign));
+    match words.lines.iter().any(is_about_dates) {
+        true => format!("renew it on the host, or {CORRECT_CLOCK}"),
+        false => format!(
+            "to trust the issuer, {trust}; if it is trusted, look at the dates of the certificate, or {CORRECT_CLOCK}"
+        ),
     }
 }
 
@@ -288,9 +301,9 @@ impl GitError {
     pub(crate) fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Failed(failure) => match &failure.ca_file {
-                Some(path) if failure.fault == GitFault::Certificate => format!(
-                    "to trust the issuer, add its CA certificate to `{}` (`--ca-file`)",
-                    escaped(&path.display().to_string())
+                Some(path) if failure.fault == GitFault::Certificate => certificate_hint(
+                    &format!("add its CA certificate to `{}` (`--ca-file`)", escaped(&path.display().to_string())),
+                    &failure.words,
                 ),
                 _ => return failure.fault.hint(&failure.url, &failure.words),
             },
@@ -405,8 +418,11 @@ impl GitWords {
     /// Keeps what `stderr` says besides the progress of a transfer.
     pub(super) fn of(stderr: &str) -> Self {
         let is_of_host = lines(stderr).any(|line| line.starts_with("remote:"));
-        let said: Vec<&str> =
-            lines(stderr).map(unmarked).filter(|line| line.contains(char::is_alphanumeric)).collect();
+        let said: Vec<&str> = lines(stderr)
+            .map(unmarked)
+            .map(without_bundle)
+            .filter(|line| line.contains(char::is_alphanumeric))
+            .collect();
         let is_filler = |line: &&str| FILLERS.iter().any(|filler| line.starts_with(filler));
         let mut telling: Vec<&str> = said.iter().copied().filter(|line| !is_filler(line)).collect();
         if telling.is_empty() {
@@ -443,6 +459,11 @@ impl fmt::Display for GitWords {
         }
         write!(f, ": {}", cut(&self.lines.join("; ")))
     }
+}
+
+/// Returns a line without the file of trusted certificates, which is another one in each step.
+fn without_bundle(line: &str) -> &str {
+    line.split_once(" CAfile:").map_or(line, |(before, _)| before.trim_end_matches('.'))
 }
 
 /// Splits stderr into lines, without the progress of a transfer.
@@ -541,6 +562,31 @@ mod tests {
             ("fatal: write error: No space left on device", GitFault::Disk),
         ] {
             assert_eq!(GitFault::of(stderr), fault, "{stderr}");
+        }
+    }
+
+    #[test]
+    fn a_rejected_certificate_names_the_clock_and_no_file_of_this_process() {
+        for (stderr, advice) in [
+            (
+                "fatal: unable to access 'https://h/': server certificate verification failed. CAfile: /tmp/clone-a/b.pem \
+                 CRLfile: none",
+                "to trust the issuer, ",
+            ),
+            (
+                "fatal: unable to access 'https://h/': SSL certificate problem: certificate has expired",
+                "renew it on the host, or ",
+            ),
+            (
+                "fatal: unable to access 'https://h/': SSL certificate problem: certificate is not yet valid",
+                "renew it on the host, or ",
+            ),
+        ] {
+            assert_eq!(GitFault::of(stderr), GitFault::Certificate, "{stderr}");
+            let words = GitWords::of(stderr);
+            assert!(!words.to_string().contains("/tmp"), "{words}");
+            let hint = certificate_hint("pass its CA", &words);
+            assert!(hint.starts_with(advice) && hint.ends_with("clock of this machine"), "{hint}");
         }
     }
 

@@ -441,12 +441,11 @@ impl StopReason {
             Self::Misrouted(..) => None,
             Self::Untrusted { fault, .. } => match fault {
                 CertificateFault::CaCertificate
+                | CertificateFault::Expired
                 | CertificateFault::NotYetValid
                 | CertificateFault::Untrusted
                 | CertificateFault::WrongName => None,
-                CertificateFault::Expired | CertificateFault::Other => {
-                    Some("check `--base-url`, `--ca-file` and the proxy settings")
-                }
+                CertificateFault::Other => Some("check `--base-url`, `--ca-file` and the proxy settings"),
             },
             Self::Unauthorized(..) => {
                 Some("check the token; its file is read again at every pass and after every refusal")
@@ -481,7 +480,7 @@ mod tests {
         assert_eq!(StopReason::Misrouted(text(), ServiceTrust::Unproven).hint(), None);
         for (fault, has_hint) in [
             (CertificateFault::CaCertificate, false),
-            (CertificateFault::Expired, true),
+            (CertificateFault::Expired, false),
             (CertificateFault::NotYetValid, false),
             (CertificateFault::Other, true),
             (CertificateFault::Untrusted, false),

@@ -43,7 +43,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
                 description(status, body)
             ),
         ),
-        (400.., code) => (OutcomeKind::Refused, refused(status, code, body)),
+        (400.., code) => (OutcomeKind::Refused, refused(status, code, body, trust)),
         (..=399, _) => (OutcomeKind::Misrouted, redirected(status, location.as_deref())),
     };
     Outcome {
@@ -63,8 +63,12 @@ fn is_of_another_server(body: &Body, trust: ServiceTrust) -> bool {
 /// What to do about a publish to something that the service does not have, after the reason.
 pub(crate) const CREATE_FIRST: &str = "; create it on the service first";
 
-fn refused(status: u16, code: Option<ErrorCode>, body: &Body) -> String {
+fn refused(status: u16, code: Option<ErrorCode>, body: &Body, trust: ServiceTrust) -> String {
     match (status, code) {
+        // A server at another address may have the same code for a path that it does not know.
+        (404, _) if trust == ServiceTrust::Unproven => {
+            description(status, body) + CREATE_FIRST + ", or correct `--base-url`"
+        }
         (404, _) | (_, Some(ErrorCode::Missing)) => description(status, body) + CREATE_FIRST,
         _ => description(status, body),
     }

@@ -17,8 +17,8 @@ use super::retry::TokenState;
 use crate::model::{Certainty, OutcomeKind, ServiceKind};
 use crate::service::{BaseUrl, Body, Outcome, ServiceResponse};
 use crate::transport::{
-    CertificateFault, Network, NetworkError, Secret, SecretError, SecretSource, certificate_fault,
-    is_without_tls, proxy_fault, reason, retry_after, sanitized,
+    CORRECT_CLOCK, CertificateFault, Network, NetworkError, Secret, SecretError, SecretSource,
+    certificate_fault, is_without_tls, proxy_fault, reason, retry_after, sanitized,
 };
 
 /// The configuration of a [`super::Client`] or a [`super::LiveReader`].
@@ -358,7 +358,7 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
         // The type of this error is private to the client, so only its text identifies it.
         if current.to_string() == "dns error" {
             return format!(
-                "its host name could not be resolved ({})",
+                "its host name could not be resolved ({}); check `--base-url` and the name servers of this machine",
                 sanitized(&reason(error).to_string(), secret)
             );
         }
@@ -383,7 +383,9 @@ fn certificate(fault: CertificateFault, host: &str, network: &Network) -> String
             "could not verify the certificate of `{host}`: {fault}; create a server certificate with the basic \
              constraint `CA:FALSE`"
         ),
-        CertificateFault::Expired => format!("the certificate of `{host}` has expired"),
+        CertificateFault::Expired => {
+            format!("the certificate of `{host}` has expired; renew it there, or {CORRECT_CLOCK}")
+        }
         CertificateFault::NotYetValid => {
             format!("the certificate of `{host}` is not valid yet; check the clock of this machine")
         }

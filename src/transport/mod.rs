@@ -19,6 +19,7 @@ pub use daemon::{DaemonUrl, DaemonUrlError};
 pub(crate) use https::https_address;
 pub use https::{HttpsError, UrlUser, https};
 pub(crate) use limited_file::{read_limited, read_limited_text};
+pub(crate) use network::CORRECT_CLOCK;
 pub use network::{
     CertificateFault, ProxyFault, Reason, certificate_fault, is_without_tls, proxy_fault, reason,
 };

@@ -402,6 +402,9 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
     }
 }
 
+/// What to do about a clock that makes a certificate look out of date.
+pub(crate) const CORRECT_CLOCK: &str = "correct the clock of this machine";
+
 /// Why a server's certificate was rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CertificateFault {

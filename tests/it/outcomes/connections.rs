@@ -18,7 +18,7 @@ fn a_service_with_an_untrusted_certificate_gets_no_request() {
     }
     world.nothing_sent();
     for (authority, words) in [
-        (Authority::expired(), "has expired"),
+        (Authority::expired(), "has expired; renew it there, or correct the clock of this machine"),
         (Authority::for_another_host(), "is for another name"),
         (Authority::of_authorities(), "a CA certificate is used as the server's certificate"),
     ] {
