@@ -39,6 +39,8 @@ pub(super) struct Scan<'a> {
     failures: BTreeMap<OutcomeKind, Outcome>,
     /// How many toggles were read.
     read: usize,
+    /// How many toggles could not be read, by environment.
+    failed: BTreeMap<EnvironmentId, usize>,
 }
 
 impl<'a> Scan<'a> {
@@ -63,6 +65,7 @@ impl<'a> Scan<'a> {
             unaccepted: None,
             failures: BTreeMap::new(),
             read: 0,
+            failed: BTreeMap::new(),
         }
     }
 
@@ -87,6 +90,7 @@ impl<'a> Scan<'a> {
                 }
                 ScanFound::Live(id, Err(failure)) => {
                     self.report.hint = self.report.hint.or(hint(&failure));
+                    *self.failed.entry(id.environment()).or_default() += 1;
                     self.unread(id, failure.to_string());
                     self.failures.entry(failure.kind).or_insert(failure);
                 }
@@ -302,8 +306,11 @@ impl<'a> Scan<'a> {
             unaccepted,
             failures,
             read,
+            failed,
             new: _,
         } = self;
+        let is_everywhere = read == 0 && environments.iter().all(|one| failed.contains_key(one));
+        let failed_everywhere = if is_everywhere { failed.values().sum() } else { 0 };
         for id in &applied.unknown {
             environments.insert(id.environment());
             report.unread.push(UnreadToggle {
@@ -332,7 +339,7 @@ impl<'a> Scan<'a> {
         let is_equal = |id: &ToggleId| !others.contains(id) && !report.archived.contains(id);
         report.in_sync = applied.iter().filter(|(id, _)| is_equal(id)).count();
         report.sort();
-        DriftScan { report, live, unaccepted, failures, read, is_interrupted, is_outrun }
+        DriftScan { report, live, unaccepted, failures, failed_everywhere, is_interrupted, is_outrun }
     }
 }
 
@@ -399,8 +406,8 @@ pub struct DriftScan {
     unaccepted: Option<String>,
     /// The first failed read of each kind.
     failures: BTreeMap<OutcomeKind, Outcome>,
-    /// How many toggles were read.
-    read: usize,
+    /// How many toggles could not be read, if none could, and some not in each environment.
+    failed_everywhere: usize,
     /// Whether the scan was stopped before its end.
     pub is_interrupted: bool,
     /// Whether another process applied toggles while they were read.
@@ -419,10 +426,10 @@ impl DriftScan {
     }
 
     /// Returns the failure that concerns the service as a whole, by the rule of a pass (src/pass/README.md, "One
-    /// toggle is not evidence"): one that ends a pass at once, or `evidence` toggles of which none could be read.
+    /// toggle is not evidence"): one that ends a pass at once, or `evidence` toggles of all environments, and no other could be read.
     pub fn failure_of_service(&self, evidence: usize) -> Option<StopReason> {
         let ends_pass = self.failures.values().find(|failure| effect(failure.kind).ends_pass);
-        let is_evident = self.read == 0 && self.report.unread.len() >= evidence;
+        let is_evident = self.failed_everywhere >= evidence;
         let failure = ends_pass.or_else(|| self.failures.values().next().filter(|_| is_evident))?;
         Some(StopReason::from_outcome(failure, ServiceTrust::Unproven))
     }
