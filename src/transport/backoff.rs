@@ -15,6 +15,11 @@ pub fn request_backoff(tries: u32, jitter: f64) -> Duration {
     growing(Duration::from_millis(500), Duration::from_secs(30), tries, jitter)
 }
 
+/// Returns the wait before probe number `probe` of a service that is in doubt: half a second, doubling up to 30 s.
+pub fn probe_backoff(probe: u32) -> Duration {
+    growing(Duration::from_millis(500), Duration::from_secs(30), probe, 1.0)
+}
+
 /// The time without requests after the service rejects a token, before one toggle probes it.
 pub const PROBE_INTERVAL: Duration = Duration::from_secs(5 * 60);
 
@@ -60,6 +65,8 @@ mod tests {
             (request_backoff(1, 0.5), 0.25),
             (request_backoff(7, 1.0), 30.0),
             (request_backoff(u32::MAX, 1.0), 30.0),
+            (probe_backoff(2), 1.0),
+            (probe_backoff(7), 30.0),
             (pass_backoff(1, 1.0), 2.0),
             (pass_backoff(3, 1.0), 8.0),
             (pass_backoff(3, 0.0), 4.0),

@@ -12,7 +12,7 @@ mod standard_webhooks;
 
 pub use backoff::{
     LONGEST_LONE_WAIT, LONGEST_RETRY_AFTER, PROBE_INTERVAL, REQUEST_TRIES, lone_backoff, pass_backoff,
-    request_backoff, source_backoff,
+    probe_backoff, request_backoff, source_backoff,
 };
 pub(crate) use daemon::{DaemonClient, DaemonError, DaemonReply};
 pub use daemon::{DaemonUrl, DaemonUrlError};

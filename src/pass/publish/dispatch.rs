@@ -24,13 +24,10 @@ use crate::pass::StopReason;
 use crate::plan::Turn;
 use crate::service::retry::{self, Again, Evidence, PassEffect, Repeat, RetryContext, TokenState, effect};
 use crate::service::{Outcome, ServiceTrust};
+use crate::transport::probe_backoff;
 
 /// The longest `Retry-After` that is kept for one toggle.
 const LONGEST_HOLD: Duration = Duration::from_secs(3600);
-
-/// The waits before a probe, from the first to the longest.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A toggle whose turn it is, until the dispatcher learns how the attempt ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -94,7 +91,8 @@ struct Retry {
 struct Pause {
     probe_at: Instant,
     give_up_at: Instant,
-    wait: Duration,
+    /// The number of the next probe, from 1.
+    probe: u32,
     is_probing: bool,
 }
 
@@ -528,8 +526,8 @@ impl Dispatcher {
             return false;
         };
         pause.is_probing = false;
-        pause.wait = (pause.wait * 2).min(LONGEST_PAUSE);
-        pause.probe_at = pause.give_up_at.min(now + pause.wait);
+        pause.probe += 1;
+        pause.probe_at = pause.give_up_at.min(now + probe_backoff(pause.probe));
         now >= pause.give_up_at
     }
 
@@ -557,9 +555,9 @@ impl Dispatcher {
             let give_up_at = if is_late { now } else { now + self.limits.give_up_after };
             self.pause = Some(Pause {
                 // The last probe is sent at the end of the pause, however short `--give-up-after` is.
-                probe_at: give_up_at.min(now + FIRST_WAIT),
+                probe_at: give_up_at.min(now + probe_backoff(1)),
                 give_up_at,
-                wait: FIRST_WAIT,
+                probe: 1,
                 is_probing: false,
             });
         }
