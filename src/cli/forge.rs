@@ -94,10 +94,11 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
     let own = job.as_ref().map(|job| job.target.as_str());
     let Some(target) = flag.or(own).map(str::to_owned) else {
         let message = "`--pull-request` found no pull request in the variables of this job";
-        return Err(Failure::new(ExitStatus::Usage, message.to_owned()).hint(
+        return Err(Failure::new(ExitStatus::Usage, message.to_owned()).hint(format!(
             "name the target branch with `--target`, or compare two revisions with `--from` and `--to`; the variables \
-             of GitHub, GitLab, Gitea, Forgejo, Bitbucket, Azure DevOps and Jenkins are known",
-        ));
+             of {} are known",
+            CiSystem::known()
+        )));
     };
     let is_of_job = flag.is_none_or(|flag| Some(flag) == own);
     let fetch = fetch_hints(&target, job.as_ref().map(|job| job.system));

@@ -470,7 +470,7 @@ pub struct Settings {
     /// With the name of a forge, a change counts as reviewed if gitoggle's comment on a merged pull request
     /// lists it; with a file, if the file does, which `gitoggle plan -o json` has written. Any other change
     /// is held (exit 4).
-    #[arg(long, of(FORGE, Job), only(Flag), value_name = "github|gitlab|gitea|FILE")]
+    #[arg(long, of(FORGE, Job), only(Flag), value_name = [model::Forge::WORDS, &["FILE"]].concat().join("|"))]
     pub reviewed: Option<Reviewed>,
     /// Call the API of the forge at this https URL [that of the CI job]
     ///

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{CiSystem, PullRequest};
+use crate::model::Forge;
 
 const EVENT: &str = r#"{"action":"synchronize","number":7,"pull_request":{"number":7,
     "head":{"sha":"1111111111111111111111111111111111111111","ref":"feature/x"},
@@ -28,8 +29,8 @@ fn expected(system: CiSystem, head: Option<&str>) -> PullRequest {
         head: head.map(str::to_owned),
         number: Some("7".to_owned()),
         repository: Some("shop/toggles".to_owned()),
-        base: matches!(system, CiSystem::GitHub | CiSystem::GitLab | CiSystem::Gitea)
-            .then(|| BASE.to_owned()),
+        // Only the forges whose API is called name it.
+        base: Forge::ALL.iter().any(|forge| forge.row().jobs.contains(&system)).then(|| BASE.to_owned()),
         is_queue: false,
     }
 }

@@ -7,20 +7,21 @@ use serde_json::Value;
 
 use super::ForgeError;
 use super::routes::{ApiUrl, TokenKind};
-use crate::model::Forge;
+use crate::model::{Forge, listed, words};
 use crate::transport::{HttpsError, Secret, SecretSource};
 
-/// A service that runs CI jobs.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum CiSystem {
-    Azure,
-    Bitbucket,
-    /// Gitea or Forgejo, whose variables have GitHub's names.
-    Gitea,
-    GitHub,
-    GitLab,
-    /// Jenkins, which builds pull requests of any forge.
-    Jenkins,
+words! {
+    /// A service that runs CI jobs, with the names that people know.
+    CiSystem {
+        GitHub = "GitHub",
+        GitLab = "GitLab",
+        /// Its variables have GitHub's names.
+        Gitea = "Gitea, Forgejo",
+        Bitbucket = "Bitbucket",
+        Azure = "Azure DevOps",
+        /// It builds pull requests of any forge.
+        Jenkins = "Jenkins",
+    }
 }
 
 /// The pull request of a CI job.
@@ -61,13 +62,22 @@ impl PullRequest {
         file: &dyn Fn(&str) -> Option<String>,
     ) -> Option<Self> {
         let job = Job { variable, file };
-        [Job::github, Job::gitlab, Job::bitbucket, Job::azure, Job::jenkins]
-            .into_iter()
-            .find_map(|find| find(&job))
+        CiSystem::ALL.into_iter().find_map(|system| job.request(system))
     }
 }
 
 impl Job<'_> {
+    /// Returns the pull request in the variables of `system`.
+    fn request(&self, system: CiSystem) -> Option<PullRequest> {
+        match system {
+            CiSystem::GitHub | CiSystem::Gitea => self.github(),
+            CiSystem::GitLab => self.gitlab(),
+            CiSystem::Bitbucket => self.bitbucket(),
+            CiSystem::Azure => self.azure(),
+            CiSystem::Jenkins => self.jenkins(),
+        }
+    }
+
     fn get(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
     }
@@ -85,7 +95,7 @@ impl Job<'_> {
             return self.merge_group(&event["merge_group"]);
         }
         let target = self.branch("GITHUB_BASE_REF")?;
-        let is_gitea = ["GITEA_ACTIONS", "FORGEJO_ACTIONS"].iter().any(|name| self.get(name).is_some());
+        let is_gitea = Forge::Gitea.site().is_job.iter().any(|name| self.get(name).is_some());
         let request = &event["pull_request"];
         let number = request["number"].as_u64().or_else(|| event["number"].as_u64());
         let reference = self.get("GITHUB_REF").unwrap_or_default();
@@ -188,6 +198,11 @@ fn text(value: &Value) -> Option<String> {
 }
 
 impl CiSystem {
+    /// Returns the names of all of them, in words.
+    pub(crate) fn known() -> String {
+        listed(&Self::WORDS.join(", ").split(", ").map(str::to_owned).collect::<Vec<_>>())
+    }
+
     /// Returns how a job of this system fetches the whole history of all branches.
     pub(crate) fn fetch_history(self) -> &'static str {
         match self {

@@ -14,6 +14,7 @@ mod triggers;
 mod webhooks;
 
 use gitoggle::config::Command;
+use gitoggle::model::Forge;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Daemon, Request, World, body, doc, eventually};
@@ -160,7 +161,7 @@ fn without_secrets_there_are_neither_webhooks_nor_commands() {
         assert!(manual.contains(&format!("`POST {path}`")), "{path}: in deploy/daemon.md");
         assert!(help.contains(&format!("{path}`")), "{path}: `admin_token_file` in src/config/settings.rs");
     }
-    for host in ["github", "gitlab", "gitea", "generic"] {
+    for host in Forge::WORDS.iter().chain(&["generic"]) {
         assert_eq!(daemon.endpoint.post(&format!("/webhook/{host}"), &[], b"{}").status, 404);
     }
 }

@@ -1,6 +1,7 @@
 //! Webhooks of a running daemon: an authentic one starts a pass, whatever it is about.
 
 use base64::Engine as _;
+use gitoggle::model::Forge;
 use hmac::{Hmac, KeyInit, Mac};
 
 use super::triggers::signal;
@@ -83,6 +84,8 @@ fn an_authentic_push_of_every_host_starts_a_pass_at_once() {
     let remote = Remote::settled(Door::Open);
     let daemon = daemon(&remote);
     let event = push(&remote.url(), "refs/heads/main");
+    let known: Vec<&str> = Forge::WORDS.iter().copied().chain(["generic"]).collect();
+    assert_eq!(HOSTS.map(|(host, _)| host).as_slice(), known);
     for (age, (host, sign)) in (21..).zip(HOSTS) {
         remote.push(age, host);
         assert_eq!(post(&daemon, host, &sign(SECRET, &event), &event), 202, "{host}");

@@ -2,9 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use gitoggle::model::Forge;
+
 use super::stand_in::{FORGE_TOKEN, KINDS, Kind, StandIn};
 use super::{note, plan, request_world};
 use crate::support::{Answer, World};
+
+/// Returns the words of all forges, in a list.
+fn forges() -> String {
+    format!("`{}`", Forge::WORDS.join("`, `"))
+}
 
 fn message(status: u16, text: &str) -> Answer {
     Answer::json(status, &serde_json::json!({ "message": text }).to_string())
@@ -177,9 +184,9 @@ fn what_the_job_does_not_name_is_a_usage_error() {
         .exit(64)
         .stderr_contains(&["the variable GITHUB_API_URL has an unusable address", "on loopback"]);
     run()
-        .set("comment-on", "bitbucket")
+        .set("comment-on", "nothing")
         .exit(64)
-        .stderr_contains(&["`bitbucket` is none of `github`, `gitlab`, `gitea`"]);
+        .stderr_contains(&[&format!("`nothing` is none of {}", forges())]);
     let file = world.path("missing");
     placed().set("forge-token-file", file).exit(1).stderr_contains(&["could not use `--forge-token-file`"]);
 }
@@ -227,7 +234,7 @@ fn a_file_that_is_not_a_plan_is_a_usage_error() {
         let run = world.apply().set("reviewed", world.path("plan.json")).exit(64).stdout("");
         run.stderr_contains(&[
             "could not read the reviewed plan in `",
-            "the forge that has the reviews: `github`, `gitlab`, `gitea`",
+            &format!("the forge that has the reviews: {}", forges()),
         ]);
     }
     let missing = world.apply().set("reviewed", "gihtub").exit(64).stdout("");

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+pub(crate) use gitoggle::model::Forge as Kind;
 use serde_json::Value;
 
 use super::routes::answer;
@@ -16,15 +17,7 @@ pub(crate) const OURS: i64 = 41;
 /// Another user.
 pub(crate) const THEIRS: i64 = 12;
 
-/// Which forge it is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
-    GitHub,
-    GitLab,
-    Gitea,
-}
-
-pub(crate) const KINDS: [Kind; 3] = [Kind::GitHub, Kind::GitLab, Kind::Gitea];
+pub(crate) const KINDS: [Kind; Kind::ALL.len()] = Kind::ALL;
 
 /// A comment on the pull request.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -135,11 +128,7 @@ impl StandIn {
 
     /// Returns the name of the forge in a setting.
     pub(crate) fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::GitHub => "github",
-            Kind::GitLab => "gitlab",
-            Kind::Gitea => "gitea",
-        }
+        self.kind.as_str()
     }
 
     fn api(&self) -> String {
