@@ -316,9 +316,10 @@ pub(super) fn operand(
 ) -> Option<(&'static Check, &'static str, String)> {
     let (check, what, help) = match (kind, service.can().evaluate) {
         // Decimal numbers are the same for every kind of service.
-        ("number", _) if !is_decimal(object) => {
+        ("number", _) if !meant::is_decimal(object) => {
             let reading = meant::almost_number(object).flatten();
-            let help = reading.filter(|reading| is_decimal(&reading.number)).map(|reading| reading.help(""));
+            let help =
+                reading.filter(|reading| meant::is_decimal(&reading.number)).map(|reading| reading.help(""));
             let help = help.unwrap_or_else(|| {
                 "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`".to_owned()
             });
@@ -369,23 +370,6 @@ fn has_short_numbers(version: &str) -> bool {
     core.split('.').all(|number| number.parse::<u64>().is_ok())
 }
 
-/// Returns whether `text` is a decimal number: optional sign, digits, fraction, exponent; no hexadecimal
-/// digits, no `_`, no NaN, no infinity.
-pub(super) fn is_decimal(text: &str) -> bool {
-    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (text, None),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (mantissa, None),
-    };
-    is_digits(whole)
-        && fraction.is_none_or(is_digits)
-        && exponent.is_none_or(|exponent| is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
-}
-
 /// Returns whether FeatureProbe can parse `text` as a time that exists: `YYYY-MM-DDThh:mm:ss+hh:mm` with a
 /// `+` offset, whose minutes are at most 19 (src/service/featureprobe.md, "Publishing").
 pub(super) fn is_datetime(text: &str) -> bool {
@@ -412,10 +396,6 @@ fn days(year: u32, month: u32) -> u32 {
         2 => 28,
         _ => 31,
     }
-}
-
-fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// How much one document may cost to check: its patterns are compiled with growing limits until one suffices,
@@ -464,18 +444,6 @@ impl PatternChecker {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_decimal_number_has_sign_digits_fraction_and_exponent() {
-        for good in ["0", "18", "-1", "+1", "1.10", "007", "1e3", "1E-3", "-0.5e+10"] {
-            assert!(is_decimal(good), "{good}");
-        }
-        for bad in
-            ["", "-", ".5", "5.", "1e", "0x1F", "1_000", "NaN", "inf", ".inf", " 1", "1 ", "1d", "١", "1.2.3"]
-        {
-            assert!(!is_decimal(bad), "{bad}");
-        }
-    }
 
     #[test]
     fn a_time_is_what_the_service_reads_as_one() {

@@ -10,7 +10,6 @@ use std::fmt;
 use semver::Version;
 
 use super::check;
-use super::condition::is_decimal;
 use super::finding::{At, Finding, Part, shown};
 use super::meant;
 use super::node::quoted;
@@ -87,9 +86,9 @@ fn comparisons(index: usize, condition: &RawCondition) -> [Option<Comparison<'_>
 fn is_possible<'a>(all: impl IntoIterator<Item = &'a Comparison<'a>>) -> bool {
     let all: Vec<_> = all.into_iter().collect();
     match all.first().map(|one| one.kind.value) {
-        Some(ConditionValue::Number) => {
-            has_values(&all, |object| Some(Number(object.parse().ok().filter(|_| is_decimal(object))?)))
-        }
+        Some(ConditionValue::Number) => has_values(&all, |object| {
+            Some(Number(object.parse().ok().filter(|_| meant::is_decimal(object))?))
+        }),
         Some(ConditionValue::Semver) => has_values(&all, |object| object.parse::<Version>().ok()),
         Some(ConditionValue::Time) => has_values(&all, delivered_time),
         Some(ConditionValue::Text) => has_values(&all, |object| Some(object.to_owned())),

@@ -616,9 +616,42 @@ impl CutValue {
     }
 }
 
+/// Returns whether `text` is a decimal number: optional sign, digits, fraction, exponent; no hexadecimal
+/// digits, no `_`, no NaN, no infinity.
+pub(super) fn is_decimal(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (text, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    is_digits(whole)
+        && fraction.is_none_or(is_digits)
+        && exponent.is_none_or(|exponent| is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_decimal_number_has_sign_digits_fraction_and_exponent() {
+        for good in ["0", "18", "-1", "+1", "1.10", "007", "1e3", "1E-3", "-0.5e+10"] {
+            assert!(is_decimal(good), "{good}");
+        }
+        for bad in
+            ["", "-", ".5", "5.", "1e", "0x1F", "1_000", "NaN", "inf", ".inf", " 1", "1 ", "1d", "١", "1.2.3"]
+        {
+            assert!(!is_decimal(bad), "{bad}");
+        }
+    }
 
     #[test]
     fn a_number_in_another_notation_is_recognized() {

@@ -51,8 +51,9 @@ const NAME_A_KIND: [&str; 5] = [
 
 /// The files that treat one kind of hold differently from the others, beside its row. Any other kind is
 /// answered by its row (`HoldRule`).
-const NAME_A_HOLD: [&str; 7] = [
+const NAME_A_HOLD: [&str; 8] = [
     // An archived toggle is no drift, and is listed again once it is restored.
+    "daemon/drift.rs",
     "daemon/driver/scan.rs",
     "drift/memory.rs",
     // The rows.
