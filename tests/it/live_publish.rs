@@ -45,6 +45,21 @@ fn edit_as_committed(service: &LiveService, key: &str) {
     service.commit(key, doc(20), "Raise the age");
 }
 
+#[test]
+fn an_apply_that_only_records_says_so_in_each_form() {
+    let line = "recorded without publishing: 1 toggle";
+    let run = |output: &str| {
+        let service = with_pay_applied();
+        edit_as_committed(&service, "pay");
+        service.apply().set("output", output).exit(0)
+    };
+    run("human").any_stderr().stdout_contains(&[line]);
+    run("github").any_stdout().stderr_contains(&[&format!("note: {line}\n")]);
+    let json = run("json").any_stderr().json();
+    let summary = ["text", "changes", "records"].map(|name| json["summary"][name].clone());
+    assert_eq!(summary, [json!(format!("{line} (shop/prod/pay)")), json!(0), json!(1)]);
+}
+
 const UPDATE: [&str; 3] = ["GET toggles/pay", "GET pay/targeting", "PATCH pay/targeting on 2"];
 
 #[test]

@@ -245,6 +245,7 @@ fn one_line(report: &Report) -> String {
     let invalid = report.plan.counts().invalid;
     let mut parts = match totals.changes() {
         _ if report.lines().next().is_none() => vec!["nothing to publish".to_owned()],
+        0 => vec![recorded(totals.converged.len())],
         changes => vec![format!("applied {} of {}", totals.applied.len(), counted(changes, "change"))],
     };
     parts.extend(totals.others().map(|(toggles, what)| format!("{} {what}", toggles.len())));
@@ -318,7 +319,12 @@ impl<'a> Totals<'a> {
         others.into_iter().filter(|(toggles, _)| !toggles.is_empty())
     }
 
-    /// Returns the numbers in one line; none if no change was tried.
+    /// Returns what was only recorded, in one line.
+    fn recorded(&self) -> String {
+        recorded(self.converged.len()) + &if_few(&self.converged)
+    }
+
+    /// Returns the numbers in one line; none if no change was tried, or each was only recorded.
     fn line(&self, report: &Report) -> Option<String> {
         let is_converged = |result: &ChangeResult| *result == ChangeResult::Converged;
         if report.lines().all(|(_, result)| is_converged(result)) {
@@ -335,15 +341,18 @@ impl<'a> Totals<'a> {
     }
 }
 
+fn recorded(number: usize) -> String {
+    format!("recorded without publishing: {}", counted(number, "toggle"))
+}
+
 fn total(report: &Report, kind: ServiceKind) -> String {
     let (totals, mut text) = (Totals::of(report), String::new());
-    let recorded = totals.converged.len();
-    if recorded > 0 {
-        let (number, names) = (counted(recorded, "toggle"), if_few(&totals.converged));
-        let _ = writeln!(text, "recorded without publishing: {number}{names}");
+    let has_recorded = !totals.converged.is_empty();
+    if has_recorded {
+        let _ = writeln!(text, "{}", totals.recorded());
     }
     let is_adopted = |edit: &StateEdit| matches!(edit, StateEdit::Adopt(_));
-    if recorded > 0 && report.plan.state_edits().iter().any(is_adopted) {
+    if has_recorded && report.plan.state_edits().iter().any(is_adopted) {
         let comparing = match kind.can().read_live {
             true => "--on-drift hold".to_owned(),
             false => format!("--service-kind {}", ServiceKind::words_with(|can| can.read_live)),
@@ -449,7 +458,7 @@ impl<'a> ReportJson<'a> {
         });
         let (totals, plan) = (Totals::of(report), json(&report.plan));
         let counts = PassCounts {
-            text: totals.line(report).unwrap_or_else(|| report.plan.summary()),
+            text: totals.line(report).unwrap_or_else(|| totals.recorded()),
             changes: totals.changes(),
             failed: totals.failed.len(),
             held: totals.held.len(),
