@@ -35,6 +35,7 @@ impl ConditionChecker<'_> {
             left_predicate: _,
             right_predicate: _,
             right_objects,
+            has_unread,
         } = condition;
         for (name, text) in [("type", kind), ("predicate", predicate)] {
             if text.as_deref() == Some("") {
@@ -60,12 +61,19 @@ impl ConditionChecker<'_> {
         self.between(condition, at);
         for (objects, name) in [(objects, "objects"), (right_objects, "rightObjects")] {
             if let Some(objects) = objects {
-                self.objects(kind, predicate.as_deref(), objects, &at.key(name));
+                self.objects(kind, predicate.as_deref(), objects, *has_unread, &at.key(name));
             }
         }
     }
 
-    fn objects(&mut self, kind: &str, predicate: Option<&str>, objects: &[Text], list: &At<'_>) {
+    fn objects(
+        &mut self,
+        kind: &str,
+        predicate: Option<&str>,
+        objects: &[Text],
+        has_unread: bool,
+        list: &At<'_>,
+    ) {
         if objects.is_empty() {
             let message = "this condition has no objects to compare with";
             let finding = list.finding(&check::NO_OBJECTS, Part::Key, message);
@@ -74,7 +82,15 @@ impl ConditionChecker<'_> {
         let is_regex = self.kind.can().evaluate && is_regex(kind, predicate);
         for (index, Text(object)) in objects.iter().enumerate() {
             let at = list.item(index);
-            if let Some((check, what, help)) = operand(self.kind, kind, object) {
+            // It was reported already.
+            if has_unread && object.is_empty() {
+                continue;
+            }
+            if let Some((check, what, mut help)) = operand(self.kind, kind, object) {
+                // What replaces the predicate replaces that of the other objects, too.
+                if objects.len() > 1 && help.contains("predicate:") {
+                    help = "write a rule for each of these comparisons".to_owned();
+                }
                 let message = format!("`{}` {what}", shown(object));
                 add(self.findings, at.finding(check, Part::Value, message).help(help));
             }
@@ -157,8 +173,9 @@ impl ConditionChecker<'_> {
         // Comparing words is slow, and a hostile file could require it very often.
         let is_affordable = is_affordable(self.findings);
         let meant = is_affordable.then(|| dialects::meant(kind, predicate, known)).flatten();
+        let range = if kind == "semver" && is_affordable { range(predicate, objects) } else { None };
         let ilike = if kind == "string" && is_affordable { dialects::is_ilike(predicate) } else { None };
-        let help = ilike.map(|is_denied| ilike_help(is_denied, objects)).or_else(|| {
+        let help = range.or_else(|| ilike.map(|is_denied| ilike_help(is_denied, objects))).or_else(|| {
             meant.map(|meant| match like(meant, predicate, objects).filter(|_| is_affordable) {
                 Some(like) => like,
                 None => format!("did you mean `{meant}`?"),
@@ -210,7 +227,7 @@ impl ConditionChecker<'_> {
         }
         let kind = condition.kind.as_deref().unwrap_or_default();
         // A type without `between` has another finding, whose help does not need these fields.
-        if ConditionType::find(kind).is_some_and(|kind| kind.sides().is_empty()) {
+        if ConditionType::find(kind).is_some_and(|kind| kind.sides().is_empty()) || condition.has_unread {
             return;
         }
         let missing: Vec<&str> =
@@ -253,6 +270,12 @@ fn like(meant: &str, predicate: &str, objects: &[Text]) -> Option<String> {
         }
         None => None,
     }
+}
+
+/// Returns the help on a predicate that is the sign of a range of versions, such as `^`.
+fn range(predicate: &str, objects: &[Text]) -> Option<String> {
+    let [Text(object)] = objects else { return None };
+    matches!(predicate.trim(), "^" | "~").then(|| versions::help(&format!("{}{object}", predicate.trim())))
 }
 
 /// Returns the help on `ILIKE` of SQL, which ignores case.
@@ -320,7 +343,7 @@ pub(super) fn operand(
             let reading = meant::almost_number(object).flatten();
             let help =
                 reading.filter(|reading| meant::is_decimal(&reading.number)).map(|reading| reading.help(""));
-            let help = help.unwrap_or_else(|| {
+            let help = help.or_else(|| meant::compared_number(object)).unwrap_or_else(|| {
                 "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`".to_owned()
             });
             return Some((&check::NOT_A_NUMBER, "is not a decimal number", help));
@@ -360,7 +383,10 @@ fn time(object: &str) -> Option<(&'static Check, &'static str, String)> {
     }
     // Only times that exist have the usual form.
     let taken = rfc3339(seconds).replace('Z', "+00:00");
-    let help = format!("write `{taken}`: the service takes it for that time");
+    let help = match is_datetime(&taken) {
+        true => format!("write `{taken}`: the service takes it for that time"),
+        false => IN_UTC.to_owned(),
+    };
     Some((&check::BAD_DATETIME, "is not a time that exists", help))
 }
 

@@ -64,6 +64,7 @@ fn comparisons(index: usize, condition: &RawCondition) -> [Option<Comparison<'_>
         left_predicate: left,
         right_predicate: right,
         right_objects,
+        has_unread: _,
     } = condition;
     let known = kind.as_deref().and_then(ConditionType::find).zip(subject.as_deref());
     let Some((kind, subject)) = known else { return [None; 2] };

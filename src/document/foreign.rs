@@ -132,6 +132,11 @@ pub(super) fn key(
         };
         return Some(ForeignKey { help, stands_for: std::slice::from_ref(own) });
     }
+    if what == "a condition"
+        && let Some(found) = comparison(name, &plain, value, beside)
+    {
+        return Some(found);
+    }
     if what == "a prerequisite" && beside.len() == 1 && scalar(value).is_some() {
         let help = format!("write `{}`", prerequisite(name, scalar(value)));
         return Some(ForeignKey { help, stands_for: &["key", "value", "type"] });
@@ -155,6 +160,60 @@ pub(super) fn key(
         _ => format!("write `{own}` instead of `{}`", shown(name)),
     };
     Some(ForeignKey { help, stands_for: std::slice::from_ref(own) })
+}
+
+/// Returns what a key of a condition means that is an attribute or a predicate, with what it is compared:
+/// `{ country: AT }`, `{ subject: country, in: [AT] }`.
+fn comparison(name: &str, plain: &str, value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
+    let texts: Vec<String> = match &value.kind {
+        NodeKind::Scalar(text, _) if !is_null(text) => vec![text.clone()],
+        NodeKind::Sequence(items) => {
+            items.iter().map(|item| scalar(item).map(str::to_owned)).collect::<Option<_>>()?
+        }
+        _ => return None,
+    };
+    let objects = meant::list(&texts).filter(|objects| !objects.is_empty())?;
+    let is_field = NAMES.iter().any(|(whose, _, names)| *whose == "a condition" && names.contains(&plain));
+    if beside.len() == 1 && !is_field {
+        let subject = quoted(&shown(name));
+        let help =
+            format!("write `type: string, subject: {subject}, predicate: is one of, objects: [{objects}]`");
+        return Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] });
+    }
+    let kind = field(beside, "type").and_then(scalar);
+    let has_predicate = ["predicate", "operator", "op"].iter().any(|name| field(beside, name).is_some());
+    let types = dialects::other_types("", name);
+    let own = |(other, _): &&(&'static str, &'static str)| kind.is_none_or(|kind| kind == *other);
+    // What the patterns of `LIKE` mean, its own key says.
+    let is_like = plain.contains("like");
+    let (own, predicate) = types.iter().find(own).filter(|_| !has_predicate && !is_like)?;
+    let predicate =
+        if predicate.starts_with(char::is_alphabetic) { (*predicate).to_owned() } else { quoted(predicate) };
+    let (own, stands_for): (_, &[_]) = match kind {
+        Some(_) => (String::new(), &["predicate", "objects"]),
+        None => (format!("type: {own}, "), &["type", "predicate", "objects"]),
+    };
+    Some(ForeignKey {
+        help: format!("write `{own}predicate: {predicate}, objects: [{objects}]`"),
+        stands_for,
+    })
+}
+
+/// Returns the text that an object means which is a mapping: `{ value: 18 }`, or `a: b` without quotes.
+pub(super) fn object(entries: &[(Node, Node)]) -> Option<String> {
+    let [(name, value)] = entries else { return None };
+    let (name, value) = (scalar(name)?, scalar(value).filter(|text| !is_null(text))?);
+    Some(match name {
+        "value" | "name" | "key" | "id" => value.to_owned(),
+        _ => format!("{name}: {value}"),
+    })
+}
+
+/// Returns the values of a mapping as they stand between the brackets of a list.
+pub(super) fn values(entries: &[(Node, Node)]) -> Option<String> {
+    let texts =
+        entries.iter().map(|(_, value)| scalar(value).filter(|text| !is_null(text)).map(str::to_owned));
+    meant::list(&texts.collect::<Option<Vec<_>>>()?).filter(|list| !list.is_empty())
 }
 
 fn needs(serve: &str) -> String {

@@ -265,6 +265,56 @@ pub(super) fn almost_number(text: &str) -> Option<Option<MeantNumber>> {
     fits(mantissa).then_some(None)
 }
 
+/// Returns the help on a number with a comparison: `>=18`, `18+`, `5-10`, or without a digit beside its point.
+pub(super) fn compared_number(text: &str) -> Option<String> {
+    let fits = |text: &str| variation_fits(ReturnType::Number, text).is_ok() && text.ends_with(is_digit);
+    let text = text.trim();
+    let full = match text.strip_suffix('.') {
+        Some(whole) => whole.to_owned(),
+        None => text.replacen("-.", "-0.", 1),
+    };
+    let full = if full.starts_with('.') { format!("0{full}") } else { full };
+    if full != text && fits(&full) {
+        return Some(format!("write `{full}`"));
+    }
+    let write = |predicate: &str, number: &str| {
+        let number = number.trim();
+        fits(number)
+            .then(|| format!("write `predicate: {}, objects: [{}]`", quoted(predicate), quoted(number)))
+    };
+    if let Some(number) = text.strip_suffix('+') {
+        return write(">=", number);
+    }
+    for (sign, predicate) in [
+        (">=", ">="),
+        ("<=", "<="),
+        ("≥", ">="),
+        ("≤", "<="),
+        ("!=", "!="),
+        ("==", "="),
+        (">", ">"),
+        ("<", "<"),
+        ("=", "="),
+    ] {
+        if let Some(number) = text.strip_prefix(sign) {
+            return write(predicate, number);
+        }
+    }
+    let (low, high) = ["..", " to ", "–", "-"].into_iter().find_map(|sign| {
+        let (low, high) = text.split_once(sign)?;
+        (fits(low.trim()) && fits(high.trim())).then(|| (low.trim(), high.trim()))
+    })?;
+    Some(format!(
+        "write `predicate: between, leftPredicate: \">=\", objects: [{}], rightPredicate: \"<=\", rightObjects: [{}]`",
+        quoted(low),
+        quoted(high)
+    ))
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
 /// Returns the boolean that an author means by a value beside booleans; none if it may well be text. The word
 /// is none if only the type is certain.
 pub(super) fn almost_boolean(text: &str) -> Option<Option<&'static str>> {

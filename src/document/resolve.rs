@@ -91,7 +91,16 @@ impl RawCondition {
     fn complete(self, service: ServiceKind) -> Option<Condition> {
         let kind = self.kind.as_deref().unwrap_or_default();
         let subject_if_absent = has_optional_subject(kind, service).then(String::new);
-        let Self { kind, subject, predicate, objects, left_predicate, right_predicate, right_objects } = self;
+        let Self {
+            kind,
+            subject,
+            predicate,
+            objects,
+            left_predicate,
+            right_predicate,
+            right_objects,
+            has_unread: _,
+        } = self;
         let between = match (left_predicate, right_predicate, right_objects) {
             (None, None, None) => None,
             (left_predicate, right_predicate, right_objects) => Some(Box::new(Between {
@@ -180,6 +189,9 @@ pub(super) struct RawCondition {
     pub(super) right_predicate: Option<String>,
     #[serde(default, deserialize_with = "present")]
     pub(super) right_objects: Option<Vec<Text>>,
+    /// Whether a part of it could not be read, which was reported. Such an object is an empty text.
+    #[serde(skip)]
+    pub(super) has_unread: bool,
 }
 
 #[derive(Debug, Default, Deserialize, PartialEq)]

@@ -283,6 +283,13 @@ impl ShapeReader<'_> {
                 self.problem(field, Some(problem));
                 return None;
             }
+            if let ("objects" | "rightObjects", NodeKind::Mapping(entries)) = (field.name, &field.node.kind)
+                && let Some(list) = foreign::values(entries)
+                && let Some(problem) = wrong_type(field.name, &field.node.kind, "a list", None)
+            {
+                self.problem(field, Some(problem.help(format!("write `{}: [{list}]`", field.name))));
+                return None;
+            }
             if let Some(help) = foreign::list_of(field.name, field.node)
                 && let Some(mut problem) = wrong_type(field.name, &field.node.kind, "a list", None)
             {
@@ -385,6 +392,7 @@ impl ShapeReader<'_> {
 
     fn condition(&mut self, field: &Field<'_>) -> Option<RawCondition> {
         let fields = self.item(field, "a condition", CONDITION)?;
+        let found = self.findings.len();
         let kind = self.condition_type(&fields);
         let (kind, meant) = match kind {
             Ok(kind) => (kind.clone(), kind),
@@ -411,6 +419,7 @@ impl ShapeReader<'_> {
             left_predicate: self.optional_text(&fields, "leftPredicate"),
             right_predicate: self.optional_text(&fields, "rightPredicate"),
             right_objects: fields.optional("rightObjects").and_then(|field| self.items(&field, Self::object)),
+            has_unread: self.findings[found..].iter().any(|finding| *finding.check != check::MISSING_FIELD),
         })
     }
 
@@ -768,6 +777,16 @@ fn as_text(name: &str, value: &NodeKind) -> String {
         ("objects" | "rightObjects", NodeKind::Sequence(_)) => {
             format!("remove the inner list: `{name}` has texts")
         }
+        ("objects" | "rightObjects", NodeKind::Mapping(entries)) => match foreign::object(entries) {
+            Some(object) => format!("write `{}`", quoted_text(&shown(&object))),
+            None => "if it is text, put it in quotes".to_owned(),
+        },
+        (name, NodeKind::Sequence(items)) => match items.as_slice() {
+            [Node { kind: NodeKind::Scalar(text, _), .. }] if !is_null(text) => {
+                format!("write `{}: {}`", shown(name), quoted_text(&shown(text)))
+            }
+            _ => "if it is text, put it in quotes".to_owned(),
+        },
         _ => "if it is text, put it in quotes".to_owned(),
     }
 }

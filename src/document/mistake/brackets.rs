@@ -126,6 +126,13 @@ impl Flow<'_> {
                 self.byte = text.len();
                 Ok(())
             }
+            '{' if text[..from].ends_with('$') => {
+                let end = text[from..].find('}').map_or(text.len(), |end| from + end + 1);
+                let (_, begin, _) = self.plain;
+                let shown = escaped(&text[begin..end]).to_string();
+                let help = format!("put it in quotes: `\"{shown}\"`");
+                found(line, begin, end, "a value in brackets cannot contain `{`", help)
+            }
             '[' | '{' => {
                 self.value(from)?;
                 self.open.push((c, line, from, false));
@@ -225,6 +232,10 @@ impl Flow<'_> {
         if rest.starts_with(['"', '\'']) {
             let help = "write `,` between the items";
             return found(self.line, to, to + 1, "a comma is missing before this value", help);
+        }
+        if quote == '\'' && text[end..].starts_with(char::is_alphanumeric) {
+            let help = "write `''` for an apostrophe in the text, or put the text in double quotes";
+            return found(self.line, end - 1, end, "this `'` ends the text", help);
         }
         if !rest.is_empty() && !rest.starts_with([',', ']', '}', ':', '#']) {
             let help = "write each text with a quote at both ends, and `,` between them";

@@ -655,6 +655,82 @@ const MISTAKES: &[Mistake] = &[
         "9:54 between-fields: `between` needs `leftPredicate`, `rightPredicate` and `rightObjects`",
         "objects: [\"2026-12-01T09:00:00+00:00\", \"2026-12-02T09:00:00+00:00\"]",
     ),
+    mistake(
+        CONDITION,
+        "{ type: datetime, subject: now, predicate: after, objects: [\"0000-00-00T00:00:00+00:00\"] }",
+        "9:71 bad-datetime: `0000-00-00T00:00:00+00:00` is not a time that exists",
+        "0000-00-00T00:00:00+00:00",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: semver, subject: app, predicate: \"^\", objects: [\"1.2.3\"] }",
+        "9:52 unknown-predicate: `^` is not a known predicate of a `semver` condition",
+        "predicate: \"^\", objects: [\"1.2.3\"]",
+    ),
+    // What stands in place of a text.
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \">\", objects: [{ value: 18 }] }",
+        "9:69 wrong-type: `objects` is text, not a mapping",
+        "{ value: 18 }",
+    ),
+    mistake("[\"AT\"]", "[a: b]", "9:77 wrong-type: `objects` is text, not a mapping", "a: b"),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: [age], predicate: \">\", objects: [18] }",
+        "9:27 wrong-type: `subject` is text, not a list",
+        "subject: [age]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \">\", objects: { from: 5, to: 10 } }",
+        "9:57 wrong-type: `objects` is a list, not a mapping",
+        "objects: { from: 5, to: 10 }",
+    ),
+    mistake("[\"AT\"]", "[${X}]", "9:77 syntax: a value in brackets cannot contain `{`", "${X}"),
+    // What compares is in the text, or in the key.
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \">\", objects: [\">=18\"] }",
+        "9:67 not-a-number: `>=18` is not a decimal number",
+        "predicate: \">\", objects: [\">=18\"]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \"=\", objects: [18+] }",
+        "9:67 not-a-number: `18+` is not a decimal number",
+        "predicate: \"=\", objects: [18+]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \"=\", objects: [5-10] }",
+        "9:67 not-a-number: `5-10` is not a decimal number",
+        "predicate: \"=\", objects: [5-10]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \">\", objects: [.5] }",
+        "9:67 not-a-number: `.5` is not a decimal number",
+        "[.5]",
+    ),
+    mistake(
+        CONDITION,
+        "{ country: [AT, CH] }",
+        "9:13 unknown-key: a condition has no `country`",
+        "country: [AT, CH]",
+    ),
+    mistake(
+        CONDITION,
+        "{ subject: country, in: [AT] }",
+        "9:31 unknown-key: a condition has no `in`",
+        "in: [AT]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, min: 18 }",
+        "9:41 unknown-key: a condition has no `min`",
+        "min: 18",
+    ),
 ];
 
 const OFF: &str = "defaultServe: { variation: \"off\" }";
@@ -677,6 +753,7 @@ fn a_help_is_right_when_it_is_applied() {
         assert_eq!(text.matches(replaced).count(), 1, "{replaced}");
         // A missing field goes beside another one.
         let new = match found.id {
+            _ if replaced.starts_with("[.") => format!("[{written}]"),
             "missing-field" => format!("{replaced}, {written}"),
             // Each text is a field.
             "between-fields" => help.split('`').skip(1).step_by(2).collect::<Vec<_>>().join(", "),
@@ -1050,6 +1127,31 @@ fn a_pattern_of_javascript_is_named() {
     }
     for path in ["/static/img", "/api/", "/a/b", "/", "//", "a/b/i", "/usr/bin", "^/a/i$"] {
         assert_eq!(own(path), [], "{path}");
+    }
+}
+
+/// What cannot be read has one finding: no check takes it for an empty text, or for missing.
+#[test]
+fn a_part_of_a_condition_that_cannot_be_read_has_one_finding() {
+    let between = "type: number, subject: age, predicate: between, leftPredicate: \">=\", objects: [5]";
+    for own in [
+        "type: number, subject: age, predicate: \">\", objects: [null]".to_owned(),
+        "type: number, subject: age, predicate: \">\", objects: [~, 5]".to_owned(),
+        "type: number, subject: age, predicate: \">\", objects: [[18]]".to_owned(),
+        "type: semver, subject: app, predicate: \">\", objects: [{ a: 1 }]".to_owned(),
+        format!("{between}, rightPredicate: \"<\", rightObjects: 10"),
+        format!("{between}, rightPredicate: ~, rightObjects: [10]"),
+    ] {
+        let found = featureprobe(&DOCUMENT.replace(CONDITION, &format!("{{ {own} }}"))).diagnostics;
+        assert_eq!(found.len(), 1, "{own}: {found:#?}");
+    }
+    // An empty text is one.
+    let own = "{ type: number, subject: age, predicate: \">\", objects: [\"\"] }";
+    assert_eq!(featureprobe(&DOCUMENT.replace(CONDITION, own)).diagnostics[0].id, "not-a-number");
+    // Of several objects, the help on one does not replace the predicate of all.
+    let own = "{ type: semver, subject: app, predicate: \"=\", objects: [\"^1.2.3\", \"~2.0\"] }";
+    for one in featureprobe(&DOCUMENT.replace(CONDITION, own)).diagnostics {
+        assert_eq!(one.help.as_deref(), Some("write a rule for each of these comparisons"));
     }
 }
 
