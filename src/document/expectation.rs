@@ -75,9 +75,21 @@ impl ShapeReader<'_> {
         let field = Field { name: "expectations", key: root.span, node: root };
         let NodeKind::Sequence(items) = &root.kind else {
             let span = first_line_of(root);
-            self.add(
-                Finding::at(&check::WRONG_TYPE, span, "this file is a list of expectations").help(EXAMPLE),
-            );
+            let finding = Finding::at(&check::WRONG_TYPE, span, "this file is a list of expectations");
+            self.add(finding.help(match &root.kind {
+                NodeKind::Mapping(entries) => match entries.as_slice() {
+                    [
+                        (
+                            Node { kind: NodeKind::Scalar(key, _), .. },
+                            Node { kind: NodeKind::Sequence(_), .. },
+                        ),
+                    ] => {
+                        format!("remove `{}:`: the list is the whole file", shown(key))
+                    }
+                    _ => EXAMPLE.to_owned(),
+                },
+                _ => EXAMPLE.to_owned(),
+            }));
             return Vec::new();
         };
         let mut names: BTreeMap<String, Span> = BTreeMap::new();
@@ -112,7 +124,7 @@ impl ShapeReader<'_> {
             self.wrong_type(item, "a list of mappings", Some(help));
             return None;
         };
-        let name = self.required(&fields, "name");
+        let name = self.required_as(&fields, "name", "add a name, such as `name: adults`");
         let given = fields.optional("given").map(|field| self.given(&field));
         let key = fields.optional("key").and_then(|field| self.text(&field));
         let at = fields.optional("at").and_then(|field| self.time(&field));

@@ -24,7 +24,23 @@ const NAMES: &[(&str, &str, &[&str])] = &[
     ("`content`", "rules", &["targeting", "targetingrules", "strategies"]),
     ("`content`", "variations", &["variants"]),
     ("`content`", "prerequisites", &["dependencies"]),
-    ("a rule", "conditions", &["clauses", "constraints", "condition", "criteria"]),
+    ("a document", "content", &["spec", "data", "body", "config", "configuration", "definition"]),
+    (
+        "a rule",
+        "conditions",
+        &[
+            "clauses",
+            "constraints",
+            "condition",
+            "criteria",
+            "when",
+            "if",
+            "match",
+            "where",
+            "filter",
+            "filters",
+        ],
+    ),
     ("a condition", "subject", &["contextname", "attribute", "property", "trait", "field"]),
     ("a condition", "predicate", &["operator", "op", "comparator", "comparison"]),
     ("a condition", "objects", &["values", "value"]),
@@ -115,6 +131,27 @@ pub(super) fn key(
             return Some(negation(value, beside));
         }
         ("a condition", "segment" | "segments") => return segment(value),
+        ("a variation", "weight" | "percentage" | "percent" | "share" | "rollout") => {
+            let help = format!("remove it: rules and `defaultServe` have the shares ({ROLLOUT})");
+            return Some(ForeignKey { help, stands_for: &[] });
+        }
+        ("a variation", "default" | "isdefault") => {
+            let help = "remove it: `defaultServe` names the variation for everyone whom no rule matches";
+            return Some(ForeignKey { help: help.to_owned(), stands_for: &[] });
+        }
+        ("a variation", _) if beside.len() == 1 && scalar(value).is_some() => {
+            let (name, value) = (quoted(&shown(name)), quoted(&shown(scalar(value)?)));
+            let help = format!("write `name: {name}, value: {value}`");
+            return Some(ForeignKey { help, stands_for: &["name", "value"] });
+        }
+        ("an expectation", _) if beside.len() == 1 && matches!(value.kind, NodeKind::Mapping(_)) => {
+            let help = format!("write `name: {}`, and the rest beside it", quoted(&shown(name)));
+            return Some(ForeignKey { help, stands_for: &["name", "serves"] });
+        }
+        ("a serve", _) if variations.iter().any(|known| known == name) && value.is_null() => {
+            let help = format!("write `variation: {}`", quoted(&shown(name)));
+            return Some(ForeignKey { help, stands_for: &[] });
+        }
         ("a serve", "variations") => {
             let name = scalar(value).filter(|name| variations.iter().any(|known| known == name))?;
             let help = format!("write `variation: {}` instead", quoted(&shown(name)));
@@ -325,12 +362,20 @@ pub(super) fn serve(value: &Node, variations: &[String]) -> Option<String> {
 
 /// Returns the help on a `select` that is not an index.
 pub(super) fn select(value: &Node, variations: &[String]) -> Option<String> {
+    let value = match &value.kind {
+        NodeKind::Sequence(items) if items.len() == 1 => &items[0],
+        _ => value,
+    };
     let text = scalar(value).filter(|text| !value.is_null() && !text.is_empty())?;
     if variations.iter().any(|name| name == text) {
         return Some(format!("write `variation: {}` instead", quoted(&shown(text))));
     }
-    let is_index = text.parse::<usize>().is_ok_and(|index| index < variations.len());
-    is_index.then(|| format!("write `select: {text}`, without quotes"))
+    let whole = text.strip_suffix(".0").unwrap_or(text);
+    let index = whole.parse::<usize>().ok().filter(|index| *index < variations.len())?;
+    Some(match &value.kind {
+        NodeKind::Scalar(_, Style::Quoted) => format!("write `select: {index}`, without quotes"),
+        _ => format!("write `select: {index}`"),
+    })
 }
 
 /// Returns the help on a `variation` that is not a name.
@@ -356,6 +401,10 @@ pub(super) fn not_a_serve(own: &str, value: &Node, variations: &[String]) -> Str
     const MOST_NAMED: usize = 8;
     if let Some(serve) = serve(value, variations) {
         return format!("write `{own}: {serve}`{}", needs(&serve));
+    }
+    if scalar(value).is_some_and(|text| text.trim_end().ends_with('%')) {
+        let shares = "{ split: { \"on\": 25, \"off\": 75 } }";
+        return format!("write a split, such as `{own}: {shares}`, which needs `service_kind: featureprobe`");
     }
     let is_empty = scalar(value).is_none_or(is_null);
     if is_empty || variations.is_empty() {

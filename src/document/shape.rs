@@ -240,7 +240,12 @@ impl ShapeReader<'_> {
         self.required_as(fields, name, example(name))
     }
 
-    fn required_as<'n>(&mut self, fields: &Fields<'n>, name: &'static str, help: &str) -> Option<Field<'n>> {
+    pub(super) fn required_as<'n>(
+        &mut self,
+        fields: &Fields<'n>,
+        name: &'static str,
+        help: &str,
+    ) -> Option<Field<'n>> {
         let found = fields.optional(name);
         if found.is_none() && !fields.meant.contains(&name) {
             // The unknown key may stand for them, and without them, the rule matches everyone.
@@ -780,6 +785,14 @@ fn as_text(name: &str, value: &NodeKind) -> String {
         ("objects" | "rightObjects", NodeKind::Mapping(entries)) => match foreign::object(entries) {
             Some(object) => format!("write `{}`", quoted_text(&shown(&object))),
             None => "if it is text, put it in quotes".to_owned(),
+        },
+        (_, NodeKind::Mapping(entries)) => match entries.as_slice() {
+            [(Node { kind: NodeKind::Scalar(key, _), .. }, Node { kind: NodeKind::Scalar(text, _), .. })]
+                if matches!(key.as_str(), "value" | "name" | "key" | "id") && !is_null(text) =>
+            {
+                format!("write `{}: {}`", shown(name), quoted_text(&shown(text)))
+            }
+            _ => "if it is text, put it in quotes".to_owned(),
         },
         (name, NodeKind::Sequence(items)) => match items.as_slice() {
             [Node { kind: NodeKind::Scalar(text, _), .. }] if !is_null(text) => {

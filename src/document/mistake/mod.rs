@@ -24,6 +24,7 @@ pub(super) fn explain(lines: &[&str], stopped: u32) -> Option<Finding> {
     let found = unfinished(&lines, at)
         .err()
         .map(|found| *found)
+        .or_else(|| before.and_then(|before| keyless(&lines, before, at)))
         .or_else(|| in_line(&lines, at))
         .or_else(|| before.and_then(|before| in_line(&lines, before)))
         .or_else(|| indentation(&lines, at));
@@ -281,6 +282,25 @@ fn foreign(line: &Line<'_>, at: usize) -> Option<Found> {
     let message = format!("the control character U+{:04X} is not allowed", u32::from(c));
     let help = format!("remove it, or write it as `\\u{:04x}` in double quotes", u32::from(c));
     Some(Found::new(at, from, from + c.len_utf8(), message, help))
+}
+
+/// Finds a list item whose first value has no key, although keys follow: a name.
+fn keyless(lines: &[Line<'_>], before: usize, at: usize) -> Option<Found> {
+    let (line, next) = (&lines[before], &lines[at]);
+    let content = line.text[line.content..].trim_end();
+    let is_text = content.starts_with(|c: char| c.is_alphanumeric() || c == '"') && line.colon.is_none();
+    let is_named =
+        matches!(next.key(), "conditions" | "serve" | "value" | "description" | "given" | "serves");
+    (line.has_dash() && is_text && is_named && next.indent >= line.content).then(|| {
+        let help = format!("write `name: {}`", escaped(content));
+        Found::new(
+            before,
+            line.content,
+            line.content + content.len(),
+            "keys follow this text, which has none",
+            help,
+        )
+    })
 }
 
 /// Finds a list item without a proper dash.

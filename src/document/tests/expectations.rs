@@ -141,6 +141,11 @@ fn a_help_is_right_when_it_is_applied() {
             "1:18 bad-datetime: `2026-12-01 09:00:00` is not a time",
             "2026-12-01 09:00:00",
         ),
+        (
+            "- { name: a, key: { id: 1 }, serves: on }",
+            "1:14 wrong-type: `key` is text, not a mapping",
+            "key: { id: 1 }",
+        ),
         ("- adults", "1:3 wrong-type: `expectations` is a list of mappings, not `adults`", "adults"),
         ("name: adults", "1:1 wrong-type: this file is a list of expectations", "name: adults"),
     ] {
@@ -153,6 +158,27 @@ fn a_help_is_right_when_it_is_applied() {
         let fixed = text.replacen(replaced, written, 1);
         let after = read_expectations(&fixed);
         assert!(after.list.is_some(), "{fixed}: {:#?}", after.diagnostics);
+    }
+}
+
+/// A name in place of an expectation, and a key above the list.
+#[test]
+fn an_expectation_below_another_key_has_one_finding() {
+    for (text, message, help) in [
+        (
+            "- adults: { serves: on }\n",
+            "an expectation has no `adults`",
+            "write `name: \"adults\"`, and the rest beside it",
+        ),
+        (
+            "tests:\n  - { name: a, serves: on }\n",
+            "this file is a list of expectations",
+            "remove `tests:`: the list is the whole file",
+        ),
+    ] {
+        let read = read_expectations(text);
+        let [one] = &read.diagnostics[..] else { panic!("{text}: {:#?}", read.diagnostics) };
+        assert_eq!((one.message.as_str(), one.help.as_deref()), (message, Some(help)));
     }
 }
 

@@ -687,6 +687,41 @@ const MISTAKES: &[Mistake] = &[
         "9:57 wrong-type: `objects` is a list, not a mapping",
         "objects: { from: 5, to: 10 }",
     ),
+    mistake(
+        OFF,
+        "defaultServe: { select: 01 }",
+        "12:27 wrong-type: `select` is a whole number, not `01`",
+        "select: 01",
+    ),
+    mistake(
+        OFF,
+        "defaultServe: { select: 1.0 }",
+        "12:27 wrong-type: `select` is a whole number, not `1.0`",
+        "select: 1.0",
+    ),
+    mistake(
+        OFF,
+        "defaultServe: { select: [0] }",
+        "12:19 wrong-type: `select` is a whole number, not a list",
+        "select: [0]",
+    ),
+    mistake(OFF, "defaultServe: { on }", "12:19 unknown-key: a serve has no `on`", "{ on }"),
+    mistake(
+        "- { name: \"on\", value: \"20\" }",
+        "- { \"on\": \"20\" }",
+        "5:9 unknown-key: a variation has no `on`",
+        "\"on\": \"20\"",
+    ),
+    mistake("- name: adults", "- adults", "7:7 syntax: keys follow this text, which has none", "adults"),
+    mistake(SPLIT, "50%", "10:14 wrong-type: `serve` is a mapping, not `50%`", "serve: 50%"),
+    mistake("conditions:", "when:", "8:7 unknown-key: a rule has no `when`", "when"),
+    mistake("content:", "spec:", "2:1 unknown-key: a document has no `spec`", "spec"),
+    mistake(
+        "name: adults",
+        "name: { value: adults }",
+        "7:7 wrong-type: `name` is text, not a mapping",
+        "name: { value: adults }",
+    ),
     mistake("[\"AT\"]", "[${X}]", "9:77 syntax: a value in brackets cannot contain `{`", "${X}"),
     // What compares is in the text, or in the key.
     mistake(
@@ -754,6 +789,7 @@ fn a_help_is_right_when_it_is_applied() {
         // A missing field goes beside another one.
         let new = match found.id {
             _ if replaced.starts_with("[.") => format!("[{written}]"),
+            _ if replaced.starts_with("{ on") => format!("{{ {written} }}"),
             "missing-field" => format!("{replaced}, {written}"),
             // Each text is a field.
             "between-fields" => help.split('`').skip(1).step_by(2).collect::<Vec<_>>().join(", "),
