@@ -45,6 +45,7 @@ const NAMES: &[(&str, &str, &[&str])] = &[
     ("a condition", "predicate", &["operator", "op", "comparator", "comparison"]),
     ("a condition", "objects", &["values", "value"]),
     ("a serve", "variation", &["variant"]),
+    ("a prerequisite", "key", &["flag", "toggle", "feature", "name", "id", "flagkey", "featurekey"]),
     ("an expectation", "name", &["description", "title", "test", "it", "case"]),
     (
         "an expectation",
@@ -134,6 +135,10 @@ pub(super) fn key(
         ("a variation", "weight" | "percentage" | "percent" | "share" | "rollout") => {
             let help = format!("remove it: rules and `defaultServe` have the shares ({ROLLOUT})");
             return Some(ForeignKey { help, stands_for: &[] });
+        }
+        ("a prerequisite", "variation" | "variant" | "variations" | "variants") => {
+            let help = "write `value: \"true\", type: boolean` instead, with the value of that variation and the type of its toggle";
+            return Some(ForeignKey { help: help.to_owned(), stands_for: &["value", "type"] });
         }
         ("a variation", "default" | "isdefault") => {
             let help = "remove it: `defaultServe` names the variation for everyone whom no rule matches";

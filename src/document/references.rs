@@ -390,7 +390,10 @@ impl References {
         place: Place,
         others: &mut impl Others<Error = E>,
     ) -> Result<Option<ReferenceProblem>, E> {
-        let Some(similar) = others.similar(key)? else {
+        // A path or a whole id is not a key.
+        let name = key.rsplit('/').next().unwrap_or(key);
+        let name = [".yaml", ".yml"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let Some(similar) = others.similar(name)? else {
             return Ok(None);
         };
         let message = format!("no document of this environment is that of the toggle `{}`", shown(key));

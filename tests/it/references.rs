@@ -87,6 +87,16 @@ fn cases() -> Vec<Case> {
             fix: vec![search(&needs("base"))],
         },
         Case {
+            files: vec![base(), search(&needs("shop/prod/base"))],
+            findings: &["shop/prod/search.yaml:7:14 unknown-prerequisite"],
+            fix: vec![search(&needs("base"))],
+        },
+        Case {
+            files: vec![base(), search(&needs("base.yaml"))],
+            findings: &["shop/prod/search.yaml:7:14 unknown-prerequisite"],
+            fix: vec![search(&needs("base"))],
+        },
+        Case {
             files: vec![base(), search("{ key: base, type: string, value: \"true\" }")],
             findings: &["shop/prod/search.yaml:7:26 prerequisite-other-type"],
             fix: vec![search(&needs("base"))],

@@ -128,7 +128,8 @@ impl Flow<'_> {
             }
             '{' if text[..from].ends_with('$') => {
                 let end = text[from..].find('}').map_or(text.len(), |end| from + end + 1);
-                let (_, begin, _) = self.plain;
+                let (at, begin, _) = self.plain;
+                let begin = if at == line { begin } else { from - 1 };
                 let shown = escaped(&text[begin..end]).to_string();
                 let help = format!("put it in quotes: `\"{shown}\"`");
                 found(line, begin, end, "a value in brackets cannot contain `{`", help)

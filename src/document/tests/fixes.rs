@@ -559,6 +559,18 @@ const MISTAKES: &[Mistake] = &[
     ),
     mistake(
         "content:\n",
+        "content:\n  prerequisites: [{ flag: x, type: boolean, value: \"true\" }]\n",
+        "3:21 unknown-key: a prerequisite has no `flag`",
+        "flag",
+    ),
+    mistake(
+        "content:\n",
+        "content:\n  prerequisites: [{ key: x, variation: 1 }]\n",
+        "3:29 unknown-key: a prerequisite has no `variation`",
+        "variation: 1",
+    ),
+    mistake(
+        "content:\n",
         "content:\n  prerequisites: [{ x: \"true\" }]\n",
         "3:21 unknown-key: a prerequisite has no `x`",
         "x: \"true\"",
