@@ -12,7 +12,7 @@ use super::response::{command, json, problem, problem_with_hint};
 use crate::admin::state::AdminState;
 use crate::daemon::{ControlError, NOT_THE_WRITER, Rejection, Role, ScopedSuspensionJson};
 use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, duration, escaped, hinted, rfc3339};
-use crate::plan::hold::RESUME;
+use crate::plan::hold::resume as resume_hint;
 
 /// In characters.
 const LONGEST_REASON: usize = 1000;
@@ -40,7 +40,7 @@ pub(super) async fn suspend(request: OperatorRequest) -> Result<Response, Respon
         %scope,
         reason = suspension.reason,
         until = suspension.until.map(rfc3339),
-        hint = %hinted(RESUME),
+        hint = %hinted(&resume_hint(&scope)),
         "operator command carried out"
     );
     let suspended = ScopedSuspensionJson::from((&scope, &suspension));

@@ -17,9 +17,10 @@ const MOST_LOGGED: usize = 20;
 /// The pause before a scan while another process publishes.
 const ANOTHER_PASS: Duration = Duration::from_secs(10);
 
-/// The longest pause before the scan after a first one that found the service out of order, and after others.
-const UNCONFIRMED: Duration = Duration::from_secs(10);
-const AFTER_FAILURE: Duration = Duration::from_secs(60);
+/// The longest pause before a failed scan is repeated, which doubles with each, and the longest one while the
+/// service is out of order.
+const FIRST_REPETITION: Duration = Duration::from_secs(10);
+const LONGEST_REPETITION: Duration = Duration::from_secs(60);
 
 /// The driver's state between scans.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(super) struct DriftState {
     pub(super) facts: DriftFacts,
     /// Why the last scan did not compare every toggle.
     pub(super) failure: Option<ScanFailure>,
+    /// The number of scans in a row that failed.
+    failures: u32,
     /// Whether the last scan failed for a reason that the next pass would meet as well.
     is_service_failing: bool,
 }
@@ -45,6 +48,7 @@ impl DriftState {
             scanner: None,
             facts: DriftFacts::new(),
             failure: None,
+            failures: 0,
             is_service_failing: false,
         }
     }
@@ -100,11 +104,12 @@ impl DriftState {
     /// Schedules the scan after one that ended at `now`. `jitter` is a random number in `0.0..=1.0`.
     pub(super) fn schedule(&mut self, now: Instant, jitter: f64) {
         let is_confirmed = self.failure.as_ref().is_some_and(ScanFailure::is_of_service);
-        let longest = match (self.is_service_failing, is_confirmed) {
-            (false, _) => self.interval,
-            (true, false) => UNCONFIRMED,
-            (true, true) => AFTER_FAILURE,
+        let longest = match self.failures.checked_sub(1) {
+            None => self.interval,
+            Some(before) => FIRST_REPETITION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX)),
         };
+        // A service that responds again is ready soon; a toggle that cannot be read may stay so.
+        let longest = if is_confirmed { longest.min(LONGEST_REPETITION) } else { longest };
         self.due = Some(now + jittered(self.interval.min(longest), jitter));
     }
 
@@ -159,6 +164,7 @@ impl DriftState {
 
     /// Takes over why the last scan failed. Logs once why scans fail, and once that they have recovered.
     pub(super) fn on_failure(&mut self, mut failure: Option<ScanFailure>) {
+        self.failures = if failure.is_some() { self.failures.saturating_add(1) } else { 0 };
         let is_of_service = failure.as_ref().is_some_and(ScanFailure::is_of_service);
         let is_confirmed = std::mem::replace(&mut self.is_service_failing, is_of_service);
         // One scan may meet a service that restarts.
@@ -207,13 +213,13 @@ mod tests {
         let mut state = DriftState::new(Duration::from_secs(600));
         let failure = || Some(ScanFailure::of_service("401".to_owned(), true));
         let mut seen = Vec::new();
-        for failure in [failure(), failure(), failure(), None, failure()] {
+        for failure in [failure(), failure(), failure(), failure(), None, failure()] {
             state.on_failure(failure);
             state.schedule(now, 0.5);
             let extent = state.failure.as_ref().map(|failure| failure.extent);
             seen.push((extent, state.due().unwrap().duration_since(now).as_secs()));
         }
         let (once, held) = (Some(ScanFailureExtent::Toggles), Some(ScanFailureExtent::ServiceHeld));
-        assert_eq!(seen, [(once, 10), (held, 60), (held, 60), (None, 600), (once, 10)]);
+        assert_eq!(seen, [(once, 10), (held, 20), (held, 40), (held, 60), (None, 600), (once, 10)]);
     }
 }

@@ -270,16 +270,24 @@ impl GitError {
     /// Returns whether only a person can end it: this process and the host do not accept each other, or a
     /// disk is full.
     pub(crate) fn needs_someone(&self) -> bool {
-        matches!(
-            self.fault(),
-            Some(
+        match self {
+            Self::Failed(failure) => match failure.fault {
                 GitFault::Certificate
-                    | GitFault::ChangedHostKey
-                    | GitFault::Disk
-                    | GitFault::NoCredentials
-                    | GitFault::WrongCredentials
-            )
-        )
+                | GitFault::ChangedHostKey
+                | GitFault::Disk
+                | GitFault::Forbidden
+                | GitFault::HostKey
+                | GitFault::NoCredentials
+                | GitFault::NotFound
+                | GitFault::Sha256
+                | GitFault::SshKeys
+                | GitFault::WrongCredentials => true,
+                GitFault::Network | GitFault::NoRef | GitFault::Other | GitFault::Proxy => false,
+            },
+            // A file of secrets or certificates.
+            Self::Secret(_) | Self::Setup(_) => true,
+            _ => false,
+        }
     }
 
     /// Returns the objects that the program named.

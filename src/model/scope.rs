@@ -10,7 +10,7 @@ use std::str::FromStr;
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{ToggleId, escaped};
+use super::{ToggleId, escaped, shell_word};
 
 /// The toggles in scope: all of them, or those that match one of several globs over
 /// `project/environment/toggle`. `*` does not cross `/`, `**` does.
@@ -343,6 +343,12 @@ impl SuspensionScope {
 
     pub(crate) fn scope(&self) -> &Scope {
         &self.0
+    }
+
+    /// Returns the globs as arguments of a command, each after a space.
+    pub(crate) fn arguments(&self) -> String {
+        let globs = self.0.globs().iter();
+        globs.map(|glob| format!(" {}", shell_word(glob))).collect()
     }
 
     /// Returns the globs, separated by spaces; `None` for everything.

@@ -235,7 +235,8 @@ impl Error {
     pub(crate) fn needs_someone(&self) -> bool {
         self.is_hold()
             || match self {
-                Self::NoDocuments { .. } => true,
+                // A file of secrets or certificates.
+                Self::NoDocuments { .. } | Self::Service(_) => true,
                 Self::Source(error) => error.needs_someone(),
                 Self::State(error) => error.needs_someone(),
                 _ => false,

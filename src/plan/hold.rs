@@ -255,14 +255,20 @@ fn unknown(why: &str) -> Hold {
     Hold::new(HoldKind::Unknown, format!("the outcome of the last publish is unknown, {why}"))
 }
 
-/// The end of a suspension.
-pub(crate) const RESUME: &str = "`gitoggle resume` publishes again";
+/// The end of all suspensions.
+const RESUME: &str = "`gitoggle resume` publishes again";
+
+/// Returns how to end the suspension of `scope`, and no other.
+pub(crate) fn resume(scope: &SuspensionScope) -> String {
+    RESUME.replace("resume", &format!("resume{}", escaped(&scope.arguments())))
+}
 
 fn suspended(scope: &SuspensionScope, suspension: &Suspension) -> Hold {
+    let resume = resume(scope);
     let scope = scope.globs().map(|globs| format!(" to `{}`", escaped(&globs)));
     let reason = suspension.reason.as_ref().map(|reason| format!(": {}", escaped(reason)));
     let (scope, reason) = (scope.unwrap_or_default(), reason.unwrap_or_default());
-    Hold::new(HoldKind::Suspended, format!("publishing{scope} is suspended{reason}; {RESUME}"))
+    Hold::new(HoldKind::Suspended, format!("publishing{scope} is suspended{reason}; {resume}"))
 }
 
 /// Why nothing is applied in an environment, as far as the state shows.

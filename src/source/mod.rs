@@ -170,7 +170,7 @@ pub enum Error {
     AmbiguousId(String),
     #[error("`{}` is ambiguous: it is the short name of {}", escaped(name), listed(&quoted(full)))]
     AmbiguousRef { name: String, full: Vec<String> },
-    #[error("the branch `{}` has no commit yet", escaped(.0))]
+    #[error("{}", unborn(.0))]
     Unborn(String),
     #[error("the default branch of the repository does not exist; it has {}", listed(&quoted(branches)))]
     NoDefaultBranch { branches: Vec<String> },
@@ -219,6 +219,14 @@ pub enum HeadKind {
     Branch,
     /// A commit.
     Detached,
+}
+
+/// Returns what is wrong with a branch without a commit. A host names no branch where `HEAD` leads nowhere.
+fn unborn(branch: &str) -> String {
+    match branch {
+        "HEAD" => "the repository has no branch".to_owned(),
+        branch => format!("the branch `{}` has no commit yet", escaped(branch)),
+    }
 }
 
 /// The consequence of an error for a pass.
@@ -289,6 +297,10 @@ impl Error {
             Self::NoDefaultBranch { .. } => {
                 "restore it, name another default branch on the host, or pass a branch as `--ref`; a missing branch removes \
                  no toggle"
+            }
+            Self::Unborn(branch) if branch == "HEAD" => {
+                "push a branch; if it has one, check `--repo`, because another server may have responded; a missing branch \
+                 removes no toggle"
             }
             Self::Unborn(_) => "create a commit, or pass another branch as `--ref`",
             Self::UnknownRef { head: HeadKind::Detached, .. } => {

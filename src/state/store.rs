@@ -160,9 +160,10 @@ impl Store {
         self.journal.forget_open()
     }
 
-    /// Returns whether the folder was neither moved nor replaced since it was opened, and has its record.
+    /// Returns whether the folder was neither moved nor replaced since it was opened, and has the record that this
+    /// process left.
     pub fn is_in_place(&self) -> bool {
-        self.lock.is_in_place() && self.applied.path().exists()
+        self.lock.is_in_place() && self.applied.is_in_place()
     }
 
     /// Returns the recorded state as of the last call that changed it.

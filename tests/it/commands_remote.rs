@@ -103,6 +103,9 @@ fn a_scope_is_suspended_and_resumed_from_a_terminal() {
         .exit(0)
         .stderr("")
         .stdout_contains(&["suspended shop/prod/** until ", "`gitoggle resume 'shop/prod/**'`"]);
+    // Not the command that ends every suspension.
+    let ready = daemon.endpoint.get("/readyz").unwrap().body;
+    assert!(ready.contains("`gitoggle resume 'shop/prod/**' --url "), "{ready}");
     command("suspend")
         .set("scope", "shop/prodution/**")
         .exit(0)

@@ -39,6 +39,12 @@ impl Driver {
         let is_success = pass_result.as_ref().is_some_and(|result| result.failure().is_none());
         if is_success {
             self.metrics.succeeded_at(at);
+            let failed_before =
+                self.status.borrow().last_pass.as_ref().is_some_and(|pass| pass.result.failure().is_some());
+            if failed_before && state.drift.failure.is_some() {
+                // What the pass has recovered from may be what the last scan met.
+                state.drift.set_due(Instant::now());
+            }
         }
         let suspensions = reconciler.view().suspensions().at(at);
         schedule_next(reconciler, &suspensions, result.as_ref().ok(), state, at);

@@ -20,7 +20,7 @@ use crate::model::{
     ToggleId, ToggleState, hinted, rfc3339,
 };
 use crate::pass::Error;
-use crate::plan::hold::RESUME;
+use crate::plan::hold::resume;
 use crate::plan::{DriftedToggle, HISTORY_CUT, Plan};
 use crate::state::{Clock as _, SystemClock};
 
@@ -369,7 +369,7 @@ fn suspended((scope, suspension): (&SuspensionScope, &Suspension)) -> String {
         globs.unwrap_or_default(),
         until.unwrap_or_default(),
         reason.unwrap_or_default(),
-        hinted(RESUME)
+        hinted(&resume(scope))
     )
 }
 

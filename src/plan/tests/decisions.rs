@@ -140,6 +140,6 @@ fn a_suspension_of_a_part_holds_that_part_only() {
     assert_eq!(reasons(&plan), [("p/e/t000", "suspended")]);
     assert_eq!(
         plan.withheld()[0].hold.reason(),
-        "publishing to `p/**` is suspended: sale; `gitoggle resume` publishes again"
+        "publishing to `p/**` is suspended: sale; `gitoggle resume 'p/**'` publishes again"
     );
 }

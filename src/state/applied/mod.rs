@@ -92,6 +92,12 @@ impl AppliedRepository {
         Ok(())
     }
 
+    /// Returns whether the ref is where this process left it. One that cannot be read is reported by the next use.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let found = refs::look_up(&self.repository, APPLIED);
+        self.path.exists() && found.map_or(true, |found| found == self.tip().map(|tip| tip.commit))
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

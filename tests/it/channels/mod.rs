@@ -9,7 +9,7 @@ mod stage;
 use gitoggle::model::ServiceKind::{self, Documented, FeatureProbe};
 use serde_json::json;
 
-use crate::support::{Answer, Daemon, Gitoggle, body, targeting};
+use crate::support::{Answer, Daemon, Gitoggle, Repo, body, targeting};
 use stage::{Channels, Stage, TOGGLES};
 
 /// What is expected of the channels while something is wrong.
@@ -56,7 +56,7 @@ const LIVE: &[ServiceKind] = &[FeatureProbe];
 const SCAN: Row =
     Row { kinds: LIVE, settings: |_, run| run.set("drift-interval", "1s"), command: ("drift", 1), ..FAILURE };
 
-const ROWS: [Row; 27] = [
+const ROWS: [Row; 30] = [
     Row {
         name: "the token is refused",
         breaks: |stage, _| {
@@ -197,6 +197,23 @@ const ROWS: [Row; 27] = [
         ..FAILURE
     },
     Row {
+        name: "the host of the repository denies access",
+        breaks: |stage, _| stage.host_answers(Answer::status(403)),
+        cause: |_| "denied access to the repository (403)",
+        advice: |_| "use credentials that may read the repository",
+        ..FAILURE
+    },
+    Row {
+        name: "the token file is empty",
+        breaks: |stage, _| {
+            stage.world.write("token", "");
+            stage.change(2, 21, "Change two");
+        },
+        cause: |_| "could not read the service's token: the secret file",
+        advice: |_| "write the secret to the file, and make the file readable for this user",
+        ..FAILURE
+    },
+    Row {
         name: "the branch was deleted",
         breaks: |stage, _| drop(stage.hosted().git(&["update-ref", "-d", "refs/heads/main"])),
         cause: |_| "could not find a branch, tag, or commit `main`",
@@ -271,6 +288,19 @@ const ROWS: [Row; 27] = [
             Documented => "the next run is then a first pass; use `--first-pass assert`",
             FeatureProbe => "the next run is then a first pass; use `--first-pass adopt`",
         },
+        ..FAILURE
+    },
+    Row {
+        name: "the ref of what was applied was deleted",
+        breaks: |stage, daemon| {
+            stage.paused(daemon, || {
+                let git = Repo::at(&stage.world.state().join("state.git"));
+                git.git(&["update-ref", "-d", "refs/gitoggle/applied"]);
+            });
+            stage.change(2, 21, "Change two");
+        },
+        cause: |_| "the record of what was applied is missing from the state folder",
+        advice: |_| "restore state.git in it",
         ..FAILURE
     },
     Row {

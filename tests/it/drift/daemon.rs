@@ -334,6 +334,26 @@ fn a_token_that_was_revoked_is_reported_by_the_next_scan_although_nothing_has_ch
 }
 
 #[test]
+fn a_failed_scan_is_repeated_long_before_the_interval_is_over() {
+    let stand = Stand::applied();
+    let token = stand.world.write("token", TOKEN);
+    let daemon = daemon(&stand, |run| {
+        run.set("drift-interval", "1h").without_env("GITOGGLE_TOKEN").set("token-file", &token)
+    });
+    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
+    stand.world.write("token", "revoked");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.says(&["drift_scan_failed"]);
+    stand.world.write("token", TOKEN);
+    daemon.says(&["drift_scan_recovered"]);
+    eventually("no remark", || {
+        let ready = daemon.endpoint.get("/readyz")?;
+        (!ready.body.contains("rejected the token")).then_some(())
+    });
+    daemon.stops_cleanly();
+}
+
+#[test]
 fn files_that_are_replaced_count_from_the_next_scan_on() {
     let stand = Stand::applied();
     let ca = stand.world.path("sandbox-ca.pem");
