@@ -1,6 +1,7 @@
 //! Rewrites a document for another targeting. What means the same stays as it is written, with its comments;
 //! a part that is gone takes its comments along.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
@@ -170,10 +171,25 @@ impl<'a> Merger<'a> {
         for (key, value) in
             after.iter().filter(|(new, _)| !before.iter().any(|(key, _)| name(new) == name(key)))
         {
-            self.edits = None;
+            self.add_entry(owner, before, key, value);
             merged.push((self.added(key), self.added(value)));
         }
         merged
+    }
+
+    /// Adds a scalar to a mapping in braces on one line, after its last scalar. Any other entry needs its own lines.
+    fn add_entry(&mut self, owner: &Node, before: &[(Node, Node)], key: &Node, value: &Node) {
+        let is_scalar = |node: &Node| matches!(node.kind, NodeKind::Scalar(..));
+        let last = before.iter().rev().map(|(_, value)| value).find(|value| is_scalar(value));
+        let end = last.map_or(0, |last| last.raw.end);
+        let braces = self.old.text.get(owner.raw.start..end).unwrap_or_default();
+        let added = format!(", {}: {}", self.new.raw(key), self.new.raw(value));
+        let fits =
+            braces.starts_with('{') && is_scalar(value) && !(braces.contains('\n') || added.contains('\n'));
+        match &mut self.edits {
+            Some(edits) if fits => edits.push((end..end, added)),
+            _ => self.edits = None,
+        }
     }
 
     fn items(&mut self, before: &[Node], after: &[Node], section: Section) -> Vec<Node> {
@@ -189,8 +205,9 @@ impl<'a> Merger<'a> {
         merged.collect()
     }
 
-    /// Returns the old item of each new one. As many as are left are the same ones with other content: a
-    /// renamed rule is still the rule. An object with a comment is not: the comment says what it was.
+    /// Returns the old item of each new one. Those that are left are the same ones with other content, if as many
+    /// or more are new: a renamed rule is still the rule. Of several, it is the one that has most in common with
+    /// it, in their order. An object with a comment is not the same: the comment says what it was.
     fn pairs(&self, before: &[Node], after: &[Node], section: Section) -> Vec<Option<usize>> {
         let mut pairs = same_items(before, after, section);
         let paired: HashSet<usize> = pairs.iter().flatten().copied().collect();
@@ -200,10 +217,16 @@ impl<'a> Merger<'a> {
             let notes = self.old.notes(&before[*at]);
             notes.beside.is_some() || notes.above.iter().any(|one| !one.is_empty())
         };
-        if old.len() == new.len() && (section != Section::Other || !old.iter().any(has_comment)) {
-            for (old, new) in old.into_iter().zip(new) {
-                pairs[new] = Some(old);
-            }
+        let are_same = match section {
+            Section::Other => old.len() == new.len() && !old.iter().any(has_comment),
+            _ => old.len() <= new.len(),
+        };
+        let (mut from, spare) = (0, new.len().saturating_sub(old.len()));
+        for (nth, old) in old.into_iter().enumerate().filter(|_| are_same) {
+            let common = |at: &usize| (in_common(&before[old], &after[new[*at]]), Reverse(*at));
+            let best = (from..=nth + spare).max_by_key(common).unwrap_or(from);
+            pairs[new[best]] = Some(old);
+            from = best + 1;
         }
         pairs
     }
@@ -286,6 +309,17 @@ fn same_items(before: &[Node], after: &[Node], section: Section) -> Vec<Option<u
         }
     }
     pairs
+}
+
+/// Returns the number of fields that two mappings have in common.
+fn in_common(one: &Node, other: &Node) -> usize {
+    let (NodeKind::Mapping(one), NodeKind::Mapping(other)) = (&one.kind, &other.kind) else {
+        return 0;
+    };
+    let is_same = |(key, value): &(Node, Node), (other, new): &(Node, Node)| {
+        name(key) == name(other) && signature(value) == signature(new)
+    };
+    one.iter().filter(|entry| other.iter().any(|new| is_same(entry, new))).count()
 }
 
 /// Returns the meaning of a node, whatever the order of its keys.

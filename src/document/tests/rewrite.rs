@@ -82,6 +82,41 @@ fn what_is_gone_takes_its_comments_along_and_the_others_stay() {
 }
 
 #[test]
+fn an_item_that_changed_keeps_its_comments_where_others_are_added() {
+    let mut changed = targeting();
+    let content = &mut changed.content;
+    content.variations[0].name = "3rd".to_owned();
+    content.variations[0].value = "30".to_owned();
+    let fourth = Variation { name: "fourth".to_owned(), value: "4".to_owned(), description: String::new() };
+    content.variations.push(fourth);
+    content.default_serve = Serve::Split(vec![0, 5000, 5000, 0]);
+    let mut rule = content.rules[1].clone();
+    rule.name = "others".to_owned();
+    content.rules[0].name = "grown-ups".to_owned();
+    let condition = &mut content.rules[0].conditions[0];
+    condition.subject = "years".to_owned();
+    condition.objects = vec!["21".to_owned()];
+    let mut more = condition.clone();
+    more.subject = "months".to_owned();
+    content.rules[0].conditions.push(more);
+    content.rules.push(rule);
+    let text = rewritten(DOCUMENT, &changed);
+    for kept in DOCUMENT.match_indices("# ").map(|(at, _)| DOCUMENT[at..].lines().next().unwrap()) {
+        assert!(text.contains(kept), "{kept}\n{text}");
+    }
+    assert!(text.contains("for the next release\n    - name: \"3rd\"\n"), "{text}");
+    assert!(text.contains("# Decided in May.\n    - name: grown-ups"), "{text}");
+}
+
+#[test]
+fn a_field_that_is_added_to_a_mapping_in_braces_is_the_only_change() {
+    let mut changed = targeting();
+    changed.content.variations[0].description = "Old page".to_owned();
+    let expected = DOCUMENT.replace("value: \"3\" }", "value: \"3\", description: Old page }");
+    assert_eq!(rewritten(DOCUMENT, &changed), expected);
+}
+
+#[test]
 fn json_is_written_in_single_quotes() {
     let mut changed = targeting();
     changed.content.variations[0].value = r#"{"a":"it's","b":[1]}"#.to_owned();
