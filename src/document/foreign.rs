@@ -133,7 +133,7 @@ pub(super) fn key(
         }
         ("a condition", "segment" | "segments") => return segment(value),
         ("a variation", "weight" | "percentage" | "percent" | "share" | "rollout") => {
-            let help = format!("remove it: rules and `defaultServe` have the shares ({ROLLOUT})");
+            let help = format!("remove it: rules and `defaultServe` have the shares ({})", *ROLLOUT);
             return Some(ForeignKey { help, stands_for: &[] });
         }
         ("a prerequisite", "variation" | "variant" | "variations" | "variants") => {
