@@ -102,7 +102,7 @@ fn pull_request(flag: Option<&str>, job: Option<PullRequest>) -> Result<Range, F
     };
     let is_of_job = flag.is_none_or(|flag| Some(flag) == own);
     let fetch = fetch_hints(&target, job.as_ref().map(|job| job.system));
-    let is_exact = job.as_ref().is_some_and(|job| job.system == CiSystem::GitLab);
+    let is_exact = job.as_ref().is_some_and(|job| job.system.names_beginning());
     let (head, source, base) = job.map_or((None, None, None), |job| (job.head, job.source, job.base));
     let began = base.clone().filter(|_| is_exact);
     Ok(Range::PullRequest(BranchRange { target, is_of_job, head, source, base, began, merged: None, fetch }))

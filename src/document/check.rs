@@ -15,6 +15,13 @@ pub enum Severity {
     Warning,
 }
 
+impl Check {
+    /// Returns whether a check with this id is about what a document says of others.
+    pub(crate) fn is_about_others(id: &str) -> bool {
+        CHECKS.iter().any(|check| check.id == id && check.subject == Subject::Others)
+    }
+}
+
 impl Severity {
     /// Returns `error` or `warning`.
     pub(crate) const fn as_str(self) -> &'static str {
@@ -32,27 +39,26 @@ pub struct Check {
     pub id: &'static str,
     /// Whether it makes a document invalid.
     pub severity: Severity,
-    /// Which waivers accept it.
-    pub(super) waivable: Waivable,
+    pub(crate) subject: Subject,
 }
 
-/// How a comment in a document can accept a warning.
+/// What a check is about. A warning can be waived if it is about what a document says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Waivable {
-    /// It cannot: an error, or a warning about a path, a number of findings, or a waiver.
-    Never,
-    /// By what the document says.
-    OfDocument,
-    /// Once the documents that it refers to are known.
-    OfReferences,
+pub(crate) enum Subject {
+    /// What one document says.
+    Document,
+    /// What a document says of others, which is known once they are read.
+    Others,
+    /// What no line of a document says: a path, the number of findings, or a waiver.
+    Outside,
 }
 
 macro_rules! checks {
-    (errors { $($error:ident $error_id:literal)* } warnings { $($warning:ident $id:literal $waivable:ident)* }) => {
+    (errors { $($error:ident $error_id:literal $about:ident)* } warnings { $($warning:ident $id:literal $subject:ident)* }) => {
         $(pub(crate) const $error: Check =
-            Check { id: $error_id, severity: Severity::Error, waivable: Waivable::Never };)*
+            Check { id: $error_id, severity: Severity::Error, subject: Subject::$about };)*
         $(pub(crate) const $warning: Check =
-            Check { id: $id, severity: Severity::Warning, waivable: Waivable::$waivable };)*
+            Check { id: $id, severity: Severity::Warning, subject: Subject::$subject };)*
 
         /// All checks: errors first, each group sorted by id.
         pub const CHECKS: &[Check] = &[$($error,)* $($warning),*];
@@ -61,89 +67,89 @@ macro_rules! checks {
 
 checks! {
     errors {
-        AMBIGUOUS_VARIATION "ambiguous-variation"
-        BAD_DATETIME "bad-datetime"
-        BAD_KEY "bad-key"
-        BAD_REGEX "bad-regex"
-        BAD_SEMVER "bad-semver"
-        BETWEEN_FIELDS "between-fields"
-        COMMENT_KEY "comment-key"
-        CONFLICT_MARKER "conflict-marker"
-        CONTENT_TOO_LARGE "content-too-large"
-        DUPLICATE_KEY "duplicate-key"
-        DUPLICATE_PREREQUISITE "duplicate-prerequisite"
-        DUPLICATE_TEST "duplicate-test"
-        DUPLICATE_TOGGLE "duplicate-toggle"
-        DUPLICATE_VARIATION "duplicate-variation"
-        EMPTY_DOCUMENT "empty-document"
-        EMPTY_TEXT "empty-text"
-        LFS_POINTER "lfs-pointer"
-        MERGE_KEY "merge-key"
-        MISSING_CONTENT "missing-content"
-        MISSING_FIELD "missing-field"
-        NAME_TOO_LONG "name-too-long"
-        NO_OBJECTS "no-objects"
-        NO_VARIATIONS "no-variations"
-        NOT_A_DOCUMENT "not-a-document"
-        NOT_A_NUMBER "not-a-number"
-        NOT_UTF8 "not-utf8"
-        NULL_TEXT "null-text"
-        PREREQUISITE_CASE "prerequisite-case"
-        PREREQUISITE_CHAIN "prerequisite-chain"
-        PREREQUISITE_CYCLE "prerequisite-cycle"
-        PREREQUISITE_NO_VARIATION "prerequisite-no-variation"
-        PREREQUISITE_OTHER_TYPE "prerequisite-other-type"
-        PREREQUISITE_TYPE "prerequisite-type"
-        PREREQUISITE_VALUE "prerequisite-value"
-        RULE_WITHOUT_SERVE "rule-without-serve"
-        SELECT_NEGATIVE "select-negative"
-        SELECT_OUT_OF_RANGE "select-out-of-range"
-        SERVE_CHOICE "serve-choice"
-        SEVERAL_DOCUMENTS "several-documents"
-        SPLIT_SHARE "split-share"
-        SPLIT_SUM "split-sum"
-        SUPERFLUOUS_FIELD "superfluous-field"
-        SYNTAX "syntax"
-        TEST_WITHOUT_TOGGLE "test-without-toggle"
-        TOO_DEEP "too-deep"
-        TOO_LARGE "too-large"
-        TOO_MANY_FILES "too-many-files"
-        UNKNOWN_CONDITION_TYPE "unknown-condition-type"
-        UNKNOWN_KEY "unknown-key"
-        UNKNOWN_PREDICATE "unknown-predicate"
-        UNKNOWN_VARIATION "unknown-variation"
-        VALUE_TOO_LONG "value-too-long"
-        WRONG_TYPE "wrong-type"
-        YAML_ANCHOR "yaml-anchor"
-        YAML_TAG "yaml-tag"
+        AMBIGUOUS_VARIATION "ambiguous-variation" Document
+        BAD_DATETIME "bad-datetime" Document
+        BAD_KEY "bad-key" Outside
+        BAD_REGEX "bad-regex" Document
+        BAD_SEMVER "bad-semver" Document
+        BETWEEN_FIELDS "between-fields" Document
+        COMMENT_KEY "comment-key" Document
+        CONFLICT_MARKER "conflict-marker" Document
+        CONTENT_TOO_LARGE "content-too-large" Document
+        DUPLICATE_KEY "duplicate-key" Document
+        DUPLICATE_PREREQUISITE "duplicate-prerequisite" Document
+        DUPLICATE_TEST "duplicate-test" Document
+        DUPLICATE_TOGGLE "duplicate-toggle" Outside
+        DUPLICATE_VARIATION "duplicate-variation" Document
+        EMPTY_DOCUMENT "empty-document" Document
+        EMPTY_TEXT "empty-text" Document
+        LFS_POINTER "lfs-pointer" Document
+        MERGE_KEY "merge-key" Document
+        MISSING_CONTENT "missing-content" Document
+        MISSING_FIELD "missing-field" Document
+        NAME_TOO_LONG "name-too-long" Document
+        NO_OBJECTS "no-objects" Document
+        NO_VARIATIONS "no-variations" Document
+        NOT_A_DOCUMENT "not-a-document" Document
+        NOT_A_NUMBER "not-a-number" Document
+        NOT_UTF8 "not-utf8" Document
+        NULL_TEXT "null-text" Document
+        PREREQUISITE_CASE "prerequisite-case" Others
+        PREREQUISITE_CHAIN "prerequisite-chain" Others
+        PREREQUISITE_CYCLE "prerequisite-cycle" Others
+        PREREQUISITE_NO_VARIATION "prerequisite-no-variation" Others
+        PREREQUISITE_OTHER_TYPE "prerequisite-other-type" Others
+        PREREQUISITE_TYPE "prerequisite-type" Document
+        PREREQUISITE_VALUE "prerequisite-value" Document
+        RULE_WITHOUT_SERVE "rule-without-serve" Document
+        SELECT_NEGATIVE "select-negative" Document
+        SELECT_OUT_OF_RANGE "select-out-of-range" Document
+        SERVE_CHOICE "serve-choice" Document
+        SEVERAL_DOCUMENTS "several-documents" Document
+        SPLIT_SHARE "split-share" Document
+        SPLIT_SUM "split-sum" Document
+        SUPERFLUOUS_FIELD "superfluous-field" Document
+        SYNTAX "syntax" Document
+        TEST_WITHOUT_TOGGLE "test-without-toggle" Outside
+        TOO_DEEP "too-deep" Document
+        TOO_LARGE "too-large" Document
+        TOO_MANY_FILES "too-many-files" Outside
+        UNKNOWN_CONDITION_TYPE "unknown-condition-type" Document
+        UNKNOWN_KEY "unknown-key" Document
+        UNKNOWN_PREDICATE "unknown-predicate" Document
+        UNKNOWN_VARIATION "unknown-variation" Document
+        VALUE_TOO_LONG "value-too-long" Document
+        WRONG_TYPE "wrong-type" Document
+        YAML_ANCHOR "yaml-anchor" Document
+        YAML_TAG "yaml-tag" Document
     }
     warnings {
-        ALMOST_VALUE "almost-value" OfDocument
-        BAD_WAIVER "bad-waiver" Never
-        CASE_ONLY_DIFFERENCE "case-only-difference" Never
-        DUPLICATE_RULE_NAME "duplicate-rule-name" OfDocument
-        ELSEWHERE "elsewhere" Never
-        EXTENSION_CASE "extension-case" Never
-        JSON_FILE "json-file" Never
-        JSON_PREREQUISITE "json-prerequisite" OfDocument
-        LINK "link" Never
-        LIST_IN_TEXT "list-in-text" OfDocument
-        MATCHES_EVERYONE "matches-everyone" OfDocument
-        NEVER_MATCHES "never-matches" OfDocument
+        ALMOST_VALUE "almost-value" Document
+        BAD_WAIVER "bad-waiver" Outside
+        CASE_ONLY_DIFFERENCE "case-only-difference" Outside
+        DUPLICATE_RULE_NAME "duplicate-rule-name" Document
+        ELSEWHERE "elsewhere" Outside
+        EXTENSION_CASE "extension-case" Outside
+        JSON_FILE "json-file" Outside
+        JSON_PREREQUISITE "json-prerequisite" Document
+        LINK "link" Outside
+        LIST_IN_TEXT "list-in-text" Document
+        MATCHES_EVERYONE "matches-everyone" Document
+        NEVER_MATCHES "never-matches" Document
         // The id is that of the error, because a text may look like a number or like JSON.
-        PREREQUISITE_UNSURE_TYPE "prerequisite-other-type" OfReferences
-        REGEX_LITERAL "regex-literal" OfDocument
-        SAME_SERVE "same-serve" OfDocument
-        SDK_DISAGREEMENT "sdk-disagreement" OfDocument
-        TOO_MANY_FINDINGS "too-many-findings" Never
-        TYPE_DISAGREEMENT "type-disagreement" OfReferences
+        PREREQUISITE_UNSURE_TYPE "prerequisite-other-type" Others
+        REGEX_LITERAL "regex-literal" Document
+        SAME_SERVE "same-serve" Document
+        SDK_DISAGREEMENT "sdk-disagreement" Document
+        TOO_MANY_FINDINGS "too-many-findings" Outside
+        TYPE_DISAGREEMENT "type-disagreement" Others
         // The ids are those of the errors, because only the severity depends on the kind of service.
-        UNDOCUMENTED_CONDITION_TYPE "unknown-condition-type" OfDocument
-        UNDOCUMENTED_PREDICATE "unknown-predicate" OfDocument
-        UNKNOWN_PREREQUISITE "unknown-prerequisite" OfReferences
-        UNREACHABLE_RULE "unreachable-rule" OfDocument
-        UNUSED_VARIATION "unused-variation" OfDocument
-        UNUSED_WAIVER "unused-waiver" Never
+        UNDOCUMENTED_CONDITION_TYPE "unknown-condition-type" Document
+        UNDOCUMENTED_PREDICATE "unknown-predicate" Document
+        UNKNOWN_PREREQUISITE "unknown-prerequisite" Others
+        UNREACHABLE_RULE "unreachable-rule" Document
+        UNUSED_VARIATION "unused-variation" Document
+        UNUSED_WAIVER "unused-waiver" Outside
     }
 }
 

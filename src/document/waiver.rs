@@ -5,7 +5,7 @@
 //! published. A waiver of `stale` concerns the whole document, and is read by `gitoggle stale`.
 
 use super::Document;
-use super::check::{self, BAD_WAIVER, CHECKS, Severity, UNUSED_WAIVER, Waivable};
+use super::check::{self, BAD_WAIVER, CHECKS, Check, Severity, Subject, UNUSED_WAIVER};
 use super::finding;
 use super::finding::Diagnostic;
 use super::finding::{Finding, did_you_mean, shown};
@@ -141,7 +141,7 @@ fn parse<'a>(instruction: &'a str, comment: &Comment<'_>) -> Result<Waiver<'a>, 
         let message = format!("`{id}` is an error, which cannot be waived");
         return bad(message, "correct the document: an invalid one cannot be published");
     }
-    if !is_stale && named.iter().all(|check| check.waivable == Waivable::Never) {
+    if !is_stale && named.iter().all(|check| check.subject == Subject::Outside) {
         let message = format!("`{id}` cannot be waived: it does not concern a line of a document");
         return bad(message, "remove this comment");
     }
@@ -157,7 +157,7 @@ fn parse<'a>(instruction: &'a str, comment: &Comment<'_>) -> Result<Waiver<'a>, 
 
 impl Waiver<'_> {
     fn is_of_reference(&self) -> bool {
-        CHECKS.iter().any(|check| check.id == self.id && check.waivable == Waivable::OfReferences)
+        Check::is_about_others(self.id)
     }
 
     /// Marks the findings that it concerns. Returns a finding if there is none.

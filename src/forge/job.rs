@@ -203,6 +203,15 @@ impl CiSystem {
         listed(&Self::WORDS.join(", ").split(", ").map(str::to_owned).collect::<Vec<_>>())
     }
 
+    /// Returns whether the base that a job names is where its branch began. The base of the others is what the
+    /// target had when the job was started, or is not named.
+    pub(crate) fn names_beginning(self) -> bool {
+        match self {
+            Self::GitLab => true,
+            Self::Azure | Self::Bitbucket | Self::Gitea | Self::GitHub | Self::Jenkins => false,
+        }
+    }
+
     /// Returns how a job of this system fetches the whole history of all branches.
     pub(crate) fn fetch_history(self) -> &'static str {
         match self {

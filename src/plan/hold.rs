@@ -255,12 +255,9 @@ fn unknown(why: &str) -> Hold {
     Hold::new(HoldKind::Unknown, format!("the outcome of the last publish is unknown, {why}"))
 }
 
-/// The end of all suspensions.
-const RESUME: &str = "`gitoggle resume` publishes again";
-
 /// Returns how to end the suspension of `scope`, and no other.
 pub(crate) fn resume(scope: &SuspensionScope) -> String {
-    RESUME.replace("resume", &format!("resume{}", escaped(&scope.arguments())))
+    format!("`gitoggle resume{}` publishes again", escaped(&scope.arguments()))
 }
 
 fn suspended(scope: &SuspensionScope, suspension: &Suspension) -> Hold {

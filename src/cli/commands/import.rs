@@ -16,6 +16,7 @@ use crate::cli::observer::{begin, progress_bar};
 use crate::cli::output::{Formats, note, print, print_json, show, step_summary};
 use crate::cli::setup;
 use crate::config::{OutputFormat, Settings};
+use crate::document::Check;
 use crate::drift::ScanDepth;
 use crate::import::{
     DriftedImport, ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope,
@@ -201,10 +202,10 @@ fn wrong_references(report: &ImportReport, settings: &Settings) -> Option<String
     // The import is done, and `validate` says why a check fails.
     let place = CheckTarget::Folder(report.top.clone(), settings.root.clone());
     let findings = pass::check(&place, checks).ok()?.findings;
-    let found: Vec<_> = findings.iter().filter(|one| one.id.contains("prerequisite")).collect();
+    let found: Vec<_> = findings.iter().filter(|one| Check::is_about_others(one.id)).collect();
     let first = found.first()?;
     Some(format!(
-        "note: imported documents have {} about prerequisites, the first at {}: {}; `gitoggle validate` shows what to do\n",
+        "note: imported documents have {} about other documents, the first at {}: {}; `gitoggle validate` shows what to do\n",
         counted(found.len(), "finding"),
         escaped(&first.place()),
         first.message

@@ -38,12 +38,12 @@ fn wrong_references_of_imported_documents_are_named() {
     let lines = needing("shop/prod/search", "base") + &needing("shop/prod/banner", "Search");
     let run = || import_lines(&world, &lines).set("service-kind", "featureprobe").exit(0).any_stdout();
     run().stderr_contains(&[
-        "note: imported documents have 2 findings about prerequisites, the first at shop/prod/banner.yaml:",
+        "note: imported documents have 2 findings about other documents, the first at shop/prod/banner.yaml:",
         "`Search` differs from the toggle `search` only in case; `gitoggle validate` shows what to do\n",
     ]);
     let lines = record("shop/prod/search", false, &content(18)) + &needing("shop/prod/banner", "search");
     let run = import_lines(&world, &lines).set("service-kind", "featureprobe").arg("--overwrite").exit(0);
-    assert!(!run.both().contains("about prerequisites"));
+    assert!(!run.both().contains("about other documents"));
 }
 
 #[test]
