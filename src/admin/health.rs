@@ -41,7 +41,12 @@ pub(super) async fn readiness(State(shared): State<AdminState>) -> Response {
             lines.extend(shared.deliveries().and_then(|webhooks| webhooks.explanation()));
             text(StatusCode::OK, &lines)
         }
-        Readiness::Unready(reason) => text(StatusCode::SERVICE_UNAVAILABLE, &[reason]),
+        Readiness::Unready(reason) => {
+            // Whoever has just suspended publishing looks here whether it counts.
+            let suspended = admin.status.borrow().suspended().collect::<Vec<_>>();
+            let lines: Vec<String> = std::iter::once(reason).chain(suspended).collect();
+            text(StatusCode::SERVICE_UNAVAILABLE, &lines)
+        }
     }
 }
 

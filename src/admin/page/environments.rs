@@ -23,6 +23,7 @@ pub(super) fn render(view: &View<'_>) -> Markup {
             @if shown.is_empty() {
                 div.card { p.empty {
                     @match view.query.environment.as_str() {
+                        "" if view.status.toggles_at.is_none() => "Not known yet: no pass since the start has read the toggles.",
                         "" => "No environment has a toggle yet.",
                         wanted => { "No environment " code { (safe(wanted)) } " has a toggle. " a href="./" { "Show all" } },
                     }

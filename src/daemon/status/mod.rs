@@ -334,10 +334,15 @@ impl Status {
         toggles.unwrap_or_default()
     }
 
+    /// Returns one sentence for each suspension.
+    pub(crate) fn suspended(&self) -> impl Iterator<Item = String> {
+        self.suspensions.iter().map(suspended)
+    }
+
     /// Returns one sentence for each fact that an operator of a ready daemon should know, for `/readyz`, the
     /// page and the JSON.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        let suspended = self.suspensions.iter().map(suspended);
+        let suspended = self.suspended();
         let withheld = Some(self.withheld.to_string()).filter(|text| !text.is_empty());
         let history = self.source.is_history_cut.then(|| HISTORY_CUT.to_owned());
         let stale = self.source.stale.clone();

@@ -209,7 +209,7 @@ const ROWS: [Row; 30] = [
             stage.world.write("token", "");
             stage.change(2, 21, "Change two");
         },
-        cause: |_| "could not read the service's token: the secret file",
+        cause: |_| "could not read the service's token",
         advice: |_| "write the secret to the file, and make the file readable for this user",
         ..FAILURE
     },
@@ -520,6 +520,39 @@ fn a_state_folder_that_is_restored_under_the_daemon_is_no_loss() {
         let channels = Channels::of(&daemon);
         assert_eq!((channels.readyz.0, channels.verdict.as_str()), (200, "good"), "{channels:?}");
         assert!(!daemon.log().contains("deleted or replaced"), "{}", daemon.log());
+        daemon.stops_cleanly();
+    }
+}
+
+#[test]
+fn a_suspension_during_an_outage_is_shown_at_once() {
+    for kind in [Documented, FeatureProbe] {
+        let stage = Stage::applied(kind);
+        let daemon = stage.daemon(|run| run);
+        stage.host_answers(Answer::status(503));
+        daemon.is_unready_for(&["could not communicate with"]);
+        let order = r#"{"reason": "release freeze", "scope": "shop/prod/t00 shop/prod/t01"}"#;
+        assert_eq!(daemon.order("/suspend", order), 200);
+        let channels = Channels::of(&daemon);
+        let resume = "gitoggle resume shop/prod/t00 shop/prod/t01 --url ";
+        let says = |text: &str| text.contains("release freeze") && plain(text).contains(resume);
+        assert_eq!(channels.readyz.0, 503);
+        assert!(says(&channels.readyz.1) && says(&channels.page), "{channels:?}");
+        assert!(says(&channels.status["remarks"].to_string()), "{channels:?}");
+        assert!(channels.log.iter().any(|line| plain(line).contains(resume)), "{channels:?}");
+        daemon.stops_cleanly();
+    }
+}
+
+#[test]
+fn a_page_before_the_first_pass_does_not_say_that_there_are_no_toggles() {
+    for kind in [Documented, FeatureProbe] {
+        let stage = Stage::applied(kind);
+        stage.host_answers(Answer::status(503));
+        let daemon = Daemon::start(&stage.world, |run| stage.settings(run));
+        daemon.is_unready_for(&["could not communicate with"]);
+        let page = Channels::of(&daemon).page;
+        assert!(page.contains("Not known yet: no pass since the start has read the toggles."), "{page}");
         daemon.stops_cleanly();
     }
 }
