@@ -273,6 +273,11 @@ impl Reconciler {
         Ok((snapshot, self.config.clock.elapsed().saturating_sub(began)))
     }
 
+    /// Returns a note on shared state that has no record yet.
+    pub(crate) fn deleted_ref(&self) -> Option<String> {
+        notes::deleted_ref(self.store.view(), &self.config)
+    }
+
     /// Refuses the state of another service, and a revision that must not follow the recorded one. Returns
     /// notes for the operator.
     fn guard(&mut self, snapshot: &Snapshot, inputs: &PassInputs) -> Result<Vec<String>, Error> {

@@ -57,8 +57,10 @@ impl Driver {
         self.metrics.writer(true);
         let next_pass = self.next_pass(state, at);
         let (drifted, awaits_scan) = (state.drift.drifted(), state.drift.awaits_scan());
+        let unrecorded = reconciler.deleted_ref();
         // In one change, so that no reader combines the results of two passes.
         self.status.send_modify(|status| {
+            status.unrecorded = unrecorded;
             status.source.refused = refused;
             if let Ok(report) = result {
                 status.source = source_after(report, status.source.clone());

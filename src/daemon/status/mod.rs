@@ -278,6 +278,8 @@ pub struct Status {
     pub waiting: Option<ServiceWait>,
     /// Who publishes on the shared state while the running pass waits for it.
     pub queued: Option<String>,
+    /// What it may mean that the shared state has no record; none if it has one.
+    pub unrecorded: Option<String>,
     /// How the service fails during the running pass, if several toggles in a row had no useful response.
     pub doubt: Option<String>,
     /// Why the last scan for drift did not compare every toggle.
@@ -352,7 +354,13 @@ impl Status {
         let idle = self.plan.iter().flat_map(|plan| plan.0.idle_globs());
         let unscanned = self.awaits_scan.then(|| UNSCANNED.to_owned());
         let drift = self.drift_failure.as_ref().map(|failure| failure.reason.clone()).or(unscanned);
-        remarks.chain(withheld).chain(idle).chain(drift).chain(history).collect()
+        remarks
+            .chain(withheld)
+            .chain(self.unrecorded.clone())
+            .chain(idle)
+            .chain(drift)
+            .chain(history)
+            .collect()
     }
 }
 
@@ -412,6 +420,8 @@ impl<'a> StatusJson<'a> {
             waiting: _,
             // One of the remarks.
             queued: _,
+            // One of the remarks.
+            unrecorded: _,
             // One of the remarks.
             doubt: _,
             // One of the remarks.

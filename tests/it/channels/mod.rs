@@ -545,6 +545,26 @@ fn a_suspension_during_an_outage_is_shown_at_once() {
 }
 
 #[test]
+fn shared_state_without_a_record_has_the_same_words_in_every_channel() {
+    for kind in [Documented, FeatureProbe] {
+        let stage = Stage::applied(kind);
+        let daemon = stage.daemon(|run| {
+            run.set("state-remote", stage.repo_url()).set("state-dir", stage.world.path("empty"))
+        });
+        let advice = if kind == Documented { "use --first-pass assert" } else { "use --first-pass adopt" };
+        let words =
+            ["nothing is recorded in the shared state yet", "the ref of its state was deleted", advice];
+        let says = |text: &str| words.iter().all(|word| plain(text).contains(word));
+        let channels = Channels::of(&daemon);
+        assert_eq!((channels.readyz.0, channels.verdict.as_str()), (200, "warn"), "{channels:?}");
+        assert!(says(&channels.readyz.1) && says(&channels.page), "{channels:?}");
+        assert!(says(&channels.status["remarks"].to_string()), "{channels:?}");
+        assert!(channels.log.iter().any(|line| says(line)), "{channels:?}");
+        daemon.stops_cleanly();
+    }
+}
+
+#[test]
 fn a_page_before_the_first_pass_does_not_say_that_there_are_no_toggles() {
     for kind in [Documented, FeatureProbe] {
         let stage = Stage::applied(kind);
