@@ -559,7 +559,7 @@ fn shared_state_without_a_record_has_the_same_words_in_every_channel() {
         assert_eq!((channels.readyz.0, channels.verdict.as_str()), (200, "warn"), "{channels:?}");
         assert!(says(&channels.readyz.1) && says(&channels.page), "{channels:?}");
         assert!(says(&channels.status["remarks"].to_string()), "{channels:?}");
-        assert!(channels.log.iter().any(|line| says(line)), "{channels:?}");
+        assert!(daemon.log().lines().any(says), "{}", daemon.log());
         daemon.stops_cleanly();
     }
 }
