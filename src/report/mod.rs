@@ -29,6 +29,7 @@ pub(crate) use markup::{code, fitting};
 pub(crate) use stale::{stale_json, stale_markdown, stale_text};
 pub use text::text;
 pub(crate) use text::{MOST_SHOWN, rest, text_for};
+pub(crate) use users::user_notes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

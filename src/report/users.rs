@@ -12,6 +12,9 @@ const MOST_SWITCHES: usize = 5;
 /// The toggles that need a changed one and that are listed with their users.
 const MOST_DEPENDENTS: usize = 10;
 
+/// The toggles that have a note with their users.
+const MOST_NOTED: usize = 50;
+
 /// Returns lines about the audience as a whole: its size, and the lines that are not users. `shown` renders a
 /// reason, which is foreign text.
 pub(super) fn audience(impact: &UserImpact, shown: fn(&str) -> String) -> Vec<String> {
@@ -30,6 +33,15 @@ pub(super) fn audience(impact: &UserImpact, shown: fn(&str) -> String) -> Vec<St
         lines.push(format!("  … and {} more", grouped(more)));
     }
     lines
+}
+
+/// Returns the size of the audience and the effect on the users of each toggle, for forms whose rows are no changes.
+pub(crate) fn user_notes(impact: &UserImpact) -> Vec<String> {
+    let more = impact.changes.len().saturating_sub(MOST_NOTED);
+    let shown = impact.changes.iter().take(MOST_NOTED);
+    let shown = shown.map(|(id, impact)| format!("{id}: {}", headline(impact)));
+    let more = (more > 0).then(|| format!("… and {more} more; `-o json` has all of them"));
+    audience(impact, str::to_owned).into_iter().take(1).chain(shown).chain(more).collect()
 }
 
 /// Returns the effect of the change of `id` as lines of text; `None` if it was not counted.

@@ -1,5 +1,6 @@
 //! `plan --audience` counts whom each change affects.
 
+use gitoggle::config::OutputFormat;
 use serde_json::{Value, json};
 
 use crate::support::{Gitoggle, World, doc};
@@ -60,6 +61,19 @@ fn each_change_has_the_users_who_switch() {
 }
 
 #[test]
+fn every_form_has_the_number_of_users_who_switch() {
+    let world = world();
+    let (users, summary) = (USERS.replace(r#","other":[1]"#, ""), world.path("summary"));
+    for output in OutputFormat::WORDS.iter().filter(|output| **output != "json") {
+        let run = plan(&world, &users).set("output", output).env("GITHUB_STEP_SUMMARY", &summary);
+        let printed = run.exit(0).both() + &std::fs::read_to_string(&summary).unwrap_or_default();
+        for said in ["3 of 6 users switch", "audience: 6 users, 1 without a key"] {
+            assert!(printed.contains(said), "{output}: {said}\n{printed}");
+        }
+    }
+}
+
+#[test]
 fn csv_and_json_lines_mean_the_same() {
     let world = world();
     let expected = plan(&world, &USERS.replace(r#","other":[1]"#, "")).set("output", "json").exit(0).json();
@@ -83,7 +97,7 @@ fn csv_and_json_lines_mean_the_same() {
 #[test]
 fn without_an_audience_a_plan_does_not_mention_users() {
     let world = world();
-    for output in ["human", "json", "markdown"] {
+    for output in OutputFormat::WORDS {
         world.plan().set("output", output).exit(0).never_says(&["audience", "users"]).any_output();
     }
 }

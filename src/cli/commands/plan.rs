@@ -156,8 +156,14 @@ impl PlanPage {
         report::markdown(PlanView { plan: &self.plan, notes: &self.notes, users, links }, limit)
     }
 
+    /// Returns the notes of a form that shows no users beside the changes, nor in a job summary.
+    fn all_notes(&self) -> Vec<String> {
+        let users = self.users.as_ref().map(report::user_notes).unwrap_or_default();
+        self.notes.iter().cloned().chain(users).collect()
+    }
+
     fn remarks(&self, settings: &Settings) -> Vec<report::Remark> {
-        report::remarks(&self.plan, &self.notes, &settings.root)
+        report::remarks(&self.plan, &self.all_notes(), &settings.root)
     }
 
     fn human(&self, settings: &Settings) -> Result<(), Failure> {
@@ -189,7 +195,7 @@ impl PlanPage {
     }
 
     fn junit(&self, _: &Settings) -> Result<(), Failure> {
-        print(&report::junit_plan(&self.plan, &self.notes))?;
+        print(&report::junit_plan(&self.plan, &self.all_notes()))?;
         note_unread(&self.plan)
     }
 }
