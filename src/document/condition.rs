@@ -99,10 +99,7 @@ impl ConditionChecker<'_> {
             let items = if is_text { meant::items(object) } else { None };
             if let Some(items) = items.and_then(|items| meant::list(&items)) {
                 let message = "this text has the form of a list, but it is one object";
-                let help = match objects.len() {
-                    1 => format!("write `[{items}]`"),
-                    _ => format!("write `{items}`"),
-                };
+                let help = format!("write `{items}`");
                 add(self.findings, at.finding(&check::LIST_IN_TEXT, Part::Value, message).help(help));
             }
             let literal = if is_regex { meant::RegexLiteral::of(object) } else { None };
@@ -183,7 +180,8 @@ impl ConditionChecker<'_> {
         });
         let elsewhere = || {
             let others = dialects::other_types(kind, predicate);
-            let (_, first) = others.first()?;
+            // A side of `between` can be none itself.
+            let (_, first) = others.first().filter(|(_, first)| *first != "between")?;
             let types: Vec<&str> =
                 others.iter().filter(|(_, one)| one == first).map(|(kind, _)| *kind).collect();
             Some(format!("it is `{first}` of {} conditions", listed(&quoted(&types))))
@@ -243,7 +241,8 @@ impl ConditionChecker<'_> {
             let known = sides(kind);
             if let Some(predicate) = side.as_deref().filter(|one| !known.contains(one)) {
                 // A type without `between` has its own finding.
-                let kind = if kind == "datetime" { kind } else { "number" };
+                let has_sides = ConditionType::find(kind).is_some_and(|one| !one.sides().is_empty());
+                let kind = if has_sides { kind } else { "number" };
                 self.unknown_predicate(kind, predicate, &known, &[], &at.key(name));
             }
         }

@@ -253,8 +253,12 @@ pub(super) fn object(entries: &[(Node, Node)]) -> Option<String> {
 
 /// Returns the values of a mapping as they stand between the brackets of a list.
 pub(super) fn values(entries: &[(Node, Node)]) -> Option<String> {
-    let texts =
-        entries.iter().map(|(_, value)| scalar(value).filter(|text| !is_null(text)).map(str::to_owned));
+    // `{ 18, 21 }` is a mapping of keys without values.
+    let is_set = entries.iter().all(|(_, value)| value.is_null());
+    let texts = entries.iter().map(|(key, value)| {
+        let text = scalar(if is_set { key } else { value })?;
+        (!is_null(text)).then(|| text.to_owned())
+    });
     meant::list(&texts.collect::<Option<Vec<_>>>()?).filter(|list| !list.is_empty())
 }
 
@@ -440,7 +444,9 @@ pub(super) fn list_of(field: &str, value: &Node) -> Option<String> {
     let all: Option<Vec<String>> = match &value.kind {
         NodeKind::Mapping(entries) => entries
             .iter()
-            .map(|(name, value)| Some(one(scalar(name).filter(|name| is_named(name))?, Some(scalar(value)?))))
+            .map(|(name, value)| {
+                Some(one(scalar(name).filter(|name| is_named(name))?, Some(value_of(value)?)))
+            })
             .collect(),
         NodeKind::Sequence(items) => {
             items.iter().map(|item| Some(one(scalar(item).filter(|name| !is_null(name))?, None))).collect()
@@ -460,6 +466,14 @@ pub(super) fn list_of(field: &str, value: &Node) -> Option<String> {
     let is_empty = matches!(&value.kind, NodeKind::Mapping(entries) if entries.is_empty());
     let is_text = matches!(&value.kind, NodeKind::Scalar(..));
     (field == "variations" && (is_empty || is_text)).then(|| SUCH_AS.to_owned())
+}
+
+/// Returns a text, or the `value` of a mapping.
+fn value_of(node: &Node) -> Option<&str> {
+    match &node.kind {
+        NodeKind::Mapping(entries) => field(entries, "value").and_then(scalar),
+        _ => scalar(node),
+    }
 }
 
 /// Returns the fields of a prerequisite on the toggle `key`, which serves `value` if it is known.

@@ -350,6 +350,7 @@ impl Construct {
 fn is_mistake(does: &str) -> bool {
     const MISTAKES: &[&str] = &[
         UNKNOWN,
+        "32-bit floats",
         "a list of the characters of the name",
         "different",
         "each of its two halves",

@@ -372,7 +372,8 @@ impl ShapeReader<'_> {
     pub(super) fn content(&mut self, field: &Field<'_>) -> Option<RawContent> {
         self.variations = foreign::names_of_variations(field.node);
         let Some(fields) = self.fields(field.node, field.key, "`content`", CONTENT) else {
-            self.wrong_type(field, "a mapping", None);
+            let help = "write what the toggle serves below it: `variations`, `rules`, `disabledServe` and `defaultServe`";
+            self.wrong_type(field, "a mapping", Some(help));
             return None;
         };
         Some(RawContent {
@@ -862,7 +863,7 @@ pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
         Integer::TooLarge => Err(Some(Problem {
             check: &check::SELECT_OUT_OF_RANGE,
             message: format!("`select` is `{}`, and no toggle has that many variations", shown(text)),
-            help: None,
+            help: Some("the first variation is 0".to_owned()),
         })),
         Integer::No if is_null(text) => not_whole(None),
         Integer::No if text.starts_with(|c: char| c.is_ascii_digit()) => {

@@ -116,8 +116,9 @@ impl Condition {
                 _ => return None,
             };
             let times: Option<Vec<i64>> = objects.iter().map(|object| delivered_time(object)).collect();
-            // Any of several may match, so the earliest one decides `after`, and the latest one `before`.
-            let times = times?.into_iter();
+            // Any of several may match, so the earliest one decides `after`, and the latest one `before`. The
+            // Rust SDK skips times before 1970.
+            let times = times?.into_iter().filter(|time| *time >= 0);
             Some((if is_earliest { times.min()? } else { times.max()? }, is_earliest))
         };
         let bounds = match between.as_deref() {
@@ -287,6 +288,7 @@ mod tests {
         assert_eq!(passed(within(), july), Some((false, july)));
         assert_eq!(passed(schedule(&[("after", JUNE), ("after", JULY)]), july), Some((true, july)));
         assert_eq!(passed(rule(1, 1), july), None, "another condition");
+        assert_eq!(passed(schedule(&[("after", "1960-01-01T00:00:00+00:00")]), july), None);
         let any_of_two = |comparison: &str| {
             let mut one = schedule(&[(comparison, JULY)]);
             one.conditions[0].objects.push(JUNE.to_owned());

@@ -480,7 +480,8 @@ fn bound(predicate: &str, objects: &[String]) -> Option<String> {
     };
     let times: Option<Vec<(i64, &String)>> =
         objects.iter().map(|object| Some((delivered_time(object)?, object))).collect();
-    let times = times?;
+    // The Rust SDK skips times before 1970, which are shown as a condition.
+    let times = times.filter(|times| times.iter().all(|(time, _)| *time >= 0))?;
     // Any of several may match, so the earliest one decides `after`, and the latest one `before`.
     let (_, object) = if is_after { times.iter().min()? } else { times.iter().max()? };
     // `2026-12-01T09:00:00+01:00`; any other text is shown as a condition.

@@ -298,6 +298,9 @@ pub(super) fn bad_escape(text: &str, at: usize, from: usize, end: usize) -> Scan
         let is_pair = text[back + 2 + digits..].starts_with("\\u");
         if (0xd800..0xdc00).contains(&code) && is_pair {
             chars.nth(digits + 5);
+        } else if code > u32::from(char::MAX) {
+            let help = "write the character itself";
+            return found(at, back, back + 2 + digits, "no character has this code", help);
         } else if char::from_u32(code).is_none() {
             let help = "write the character itself, or both halves of the pair";
             return found(at, back, back + 2 + digits, "this escape is half of a surrogate pair", help);

@@ -167,7 +167,7 @@ const MISTAKES: &[Mistake] = &[
         "[\"AT\"]",
         "[\"- 1\\n- 2\"]",
         "9:77 list-in-text: this text has the form of a list, but it is one object",
-        "[\"- 1\\n- 2\"]",
+        "\"- 1\\n- 2\"",
     ),
     mistake(
         "[\"AT\"]",
@@ -733,6 +733,18 @@ const MISTAKES: &[Mistake] = &[
         "name: { value: adults }",
         "7:7 wrong-type: `name` is text, not a mapping",
         "name: { value: adults }",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \">\", objects: {18} }",
+        "9:57 wrong-type: `objects` is a list, not a mapping",
+        "objects: {18}",
+    ),
+    mistake(
+        VARIATIONS,
+        "variations: { \"off\": { value: 10 }, \"on\": { value: 20 } }",
+        "3:3 wrong-type: `variations` is a list, not a mapping",
+        "variations: { \"off\": { value: 10 }, \"on\": { value: 20 } }",
     ),
     mistake("[\"AT\"]", "[${X}]", "9:77 syntax: a value in brackets cannot contain `{`", "${X}"),
     // What compares is in the text, or in the key.

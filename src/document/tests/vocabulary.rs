@@ -239,7 +239,7 @@ fn the_sides_of_between_are_those_of_the_type() {
             "`>=` is not a known predicate of a `datetime` condition",
         ),
         ("number", "after", "1", "`after` is not a known predicate of a `number` condition"),
-        ("semver", "between", "1.0.0", "`between` is not a known predicate of a `number` condition"),
+        ("semver", "between", "1.0.0", "`between` is not a known predicate of a `semver` condition"),
         ("datetime", "after", "tomorrow", "`tomorrow` is not a time that the service can parse"),
     ] {
         let right = if kind == "datetime" { "before" } else { "<" };

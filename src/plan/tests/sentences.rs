@@ -288,6 +288,8 @@ fn a_rule_that_compares_the_time_is_described_as_a_schedule() {
     let new = sentences(None, &with(between));
     let expected = "rule `r` serves from 2026-12-01 09:00 +01:00 until 2026-12-24 18:00 +01:00: `b` (for users without `now`)";
     assert!(new.iter().any(|line| line == expected), "{new:?}");
+    let early = sentences(None, &with(rule("after", &["1960-01-01T00:00:00+00:00"], Serve::Select(1))));
+    assert!(early.iter().any(|line| line.starts_with("rule `r` serves `b`: `now` after")), "{early:?}");
     // Any of several times may match.
     let times = ["2026-12-02T09:00:00+01:00", "2026-12-01T09:00:00+01:00"];
     for (predicate, expected) in [
