@@ -13,7 +13,7 @@ use super::check;
 use super::finding::{At, Finding, Part, shown};
 use super::meant;
 use super::node::quoted;
-use super::resolve::{RawCondition, Text};
+use super::resolve::{RawCondition, RawRule, Text};
 use crate::model::{
     ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, TextComparison, TimeComparison,
     delivered_time, listed,
@@ -97,7 +97,69 @@ fn is_possible<'a>(all: impl IntoIterator<Item = &'a Comparison<'a>>) -> bool {
     }
 }
 
-/// Does the same for a type whose objects `read` reads. What cannot be read has another finding.
+/// Returns the rules that nobody reaches, each with an earlier rule that matches everyone whom it matches. Rules
+/// with very many objects are not compared.
+pub(super) fn hidden(rules: &[RawRule]) -> Vec<(usize, usize)> {
+    const MOST_OBJECTS: usize = 100;
+    fn of_rule(rule: &RawRule) -> Option<Vec<Comparison<'_>>> {
+        let conditions = rule.conditions.as_deref().filter(|conditions| !conditions.is_empty())?;
+        let all = conditions.iter().enumerate().flat_map(|(index, condition)| {
+            let [first, second] = comparisons(index, condition);
+            let count = if condition.predicate.as_deref() == Some("between") { 2 } else { 1 };
+            [first, second].into_iter().take(count)
+        });
+        let all: Vec<Comparison<'_>> = all.collect::<Option<_>>()?;
+        (all.iter().map(|one| one.objects.len()).sum::<usize>() <= MOST_OBJECTS).then_some(all)
+    }
+    let all: Vec<Option<Vec<Comparison<'_>>>> = rules.iter().take(MOST_CHECKED).map(of_rule).collect();
+    let mut hidden = Vec::new();
+    for (later, own) in all.iter().enumerate() {
+        let Some(own) = own else { continue };
+        let hides = |earlier: &Vec<Comparison<'_>>| earlier.iter().all(|one| is_implied(own, one));
+        if let Some(earlier) = all[..later].iter().position(|earlier| earlier.as_ref().is_some_and(hides)) {
+            hidden.push((later, earlier));
+        }
+    }
+    hidden
+}
+
+/// Returns whether each value that matches all of `own` certainly matches `one`.
+fn is_implied(own: &[Comparison<'_>], one: &Comparison<'_>) -> bool {
+    let same = |other: &&Comparison<'_>| other.kind.name == one.kind.name && other.subject == one.subject;
+    let own: Vec<&Comparison<'_>> = own.iter().filter(same).collect();
+    if own.is_empty() {
+        return false;
+    }
+    match one.kind.value {
+        ConditionValue::Number => implies(&own, one, |object| {
+            Some(Number(object.parse().ok().filter(|_| meant::is_decimal(object))?))
+        }),
+        ConditionValue::Semver => implies(&own, one, |object| object.parse::<Version>().ok()),
+        ConditionValue::Time => implies(&own, one, delivered_time),
+        ConditionValue::Text => implies(&own, one, |object| Some(object.to_owned())),
+        ConditionValue::Segment => false,
+    }
+}
+
+fn implies<T: Ord>(own: &[&Comparison<'_>], one: &Comparison<'_>, read: impl Fn(&str) -> Option<T>) -> bool {
+    if matches!(one.predicate, Predicate::Text(comparison, _) if comparison != TextComparison::IsOneOf) {
+        return false;
+    }
+    let objects = |one: &Comparison<'_>| -> Option<BTreeSet<T>> {
+        let objects: Option<BTreeSet<T>> = one.objects.iter().map(|Text(object)| read(object)).collect();
+        objects.filter(|objects| !objects.is_empty())
+    };
+    let (mut values, mut wanted) = (Values::default(), Values::default());
+    for one in own {
+        let Some(objects) = objects(one) else { return false };
+        values.restrict(one.predicate, objects);
+    }
+    let Some(objects) = objects(one) else { return false };
+    wanted.restrict(one.predicate, objects);
+    values.is_within(&wanted)
+}
+
+/// Does the same as [`is_possible`] for a type whose objects `read` reads. What cannot be read has another finding.
 fn has_values<T: Ord>(all: &[&Comparison<'_>], read: impl Fn(&str) -> Option<T>) -> bool {
     let mut values = Values::default();
     for one in all {
@@ -198,23 +260,48 @@ impl<T: Ord> Values<T> {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        let is_high_enough = |value: &T| match &self.low {
+    fn has(&self, value: &T) -> bool {
+        let is_high_enough = match &self.low {
             Some((low, is_within)) => value > low || (*is_within && value == low),
             None => true,
         };
-        let is_low_enough = |value: &T| match &self.high {
+        let is_low_enough = match &self.high {
             Some((high, is_within)) => value < high || (*is_within && value == high),
             None => true,
         };
-        let matches =
-            |value: &T| is_high_enough(value) && is_low_enough(value) && !self.without.contains(value);
+        let is_listed = self.only.as_ref().is_none_or(|only| only.contains(value));
+        is_high_enough && is_low_enough && is_listed && !self.without.contains(value)
+    }
+
+    fn is_empty(&self) -> bool {
         match (&self.only, &self.low, &self.high) {
-            (Some(only), ..) => !only.iter().any(matches),
-            (None, Some((low, _)), Some((high, _))) if low == high => !matches(low),
+            (Some(only), ..) => !only.iter().any(|value| self.has(value)),
+            (None, Some((low, _)), Some((high, _))) if low == high => !self.has(low),
             (None, Some((low, _)), Some((high, _))) => low > high,
             (None, ..) => false,
         }
+    }
+
+    /// Returns whether `other` certainly has all of these values.
+    fn is_within(&self, other: &Self) -> bool {
+        if let Some(only) = &self.only {
+            return only.iter().filter(|value| self.has(value)).all(|value| other.has(value));
+        }
+        let is_above = match (&self.low, &other.low) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some((own, has_own)), Some((low, has_low))) => {
+                own > low || (own == low && (*has_low || !has_own))
+            }
+        };
+        let is_below = match (&self.high, &other.high) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some((own, has_own)), Some((high, has_high))) => {
+                own < high || (own == high && (*has_high || !has_own))
+            }
+        };
+        is_above && is_below && other.only.is_none() && !other.without.iter().any(|value| self.has(value))
     }
 }
 

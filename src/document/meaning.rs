@@ -198,6 +198,16 @@ impl MeaningChecker {
     /// Reports rules that match everyone, and the rules after the first of them.
     fn catch_all(&mut self, rules: &[RawRule], list: &At<'_>) {
         let first = rules.iter().position(matches_everyone);
+        let hidden = if self.kind.can().evaluate { exclusion::hidden(rules) } else { Vec::new() };
+        for (later, earlier) in
+            hidden.into_iter().filter(|(later, _)| first.is_none_or(|first| first > *later))
+        {
+            let message = "unreachable rule: an earlier rule matches everyone whom this one matches";
+            let at = list.item(later);
+            let finding = at.key("name").finding(&check::UNREACHABLE_RULE, Part::Value, message);
+            let earlier = list.item(earlier).key("conditions").spot(Part::Key);
+            self.add(finding.related(earlier, "matches all of them"));
+        }
         for (index, rule) in rules.iter().enumerate() {
             let at = list.item(index);
             if let Some(first) = first.filter(|first| *first < index) {

@@ -178,3 +178,49 @@ fn a_hostile_rule_is_checked_in_bounded_time() {
     let own: Vec<&str> = conditions.iter().map(String::as_str).collect();
     assert!(rule(&own).diagnostics.iter().any(|one| one.id == "never-matches"));
 }
+
+/// Of the stages of a rollout, the last one comes first.
+#[test]
+fn a_rule_whose_users_an_earlier_one_matches_is_unreachable() {
+    let two = |first: &[String], second: &[String]| {
+        let rule = |name: &str, conditions: &[String], select: u32| {
+            let list: Vec<String> = conditions.iter().map(|one| format!("{{ {one} }}")).collect();
+            format!(
+                "    - {{ name: {name}, conditions: [{}], serve: {{ select: {select} }} }}\n",
+                list.join(", ")
+            )
+        };
+        let start = GOOD.find("    - name: adults").unwrap();
+        let end = GOOD.find("  disabledServe").unwrap();
+        let mut text = GOOD.to_owned();
+        text.replace_range(start..end, &(rule("first", first, 1) + &rule("second", second, 0)));
+        let found = read_as(ServiceKind::FeatureProbe, &text);
+        assert!(found.payload.is_some(), "{text}: {:?}", found.diagnostics);
+        found.diagnostics.iter().any(|one| one.id == "unreachable-rule" && one.line == 8)
+    };
+    let city = || one("string", "is one of", "Paris").replace("subject: a", "subject: city");
+    for (first, second) in [
+        (vec![one("datetime", "after", EARLY)], vec![one("datetime", "after", LATE)]),
+        (vec![one("number", ">", "18")], vec![one("number", ">", "21")]),
+        (vec![one("number", ">=", "18")], vec![one("number", ">", "18")]),
+        (vec![one("number", ">", "18")], vec![between("number", [(">=", "20"), ("<", "30")])]),
+        (vec![one("number", ">", "18")], vec![one("number", "=", "20, 30"), city()]),
+        (vec![one("string", "is one of", "AT, CH")], vec![one("string", "is one of", "CH")]),
+        (vec![one("string", "is not any of", "AT")], vec![one("string", "is one of", "CH")]),
+        (vec![one("semver", "<", "2.0.0")], vec![one("semver", "<=", "1.9.0")]),
+        (vec![city()], vec![city()]),
+    ] {
+        assert!(two(&first, &second), "{first:?} {second:?}");
+        assert!(first == second || !two(&second, &first), "{second:?} {first:?}");
+    }
+    for (first, second) in [
+        (vec![one("number", ">", "18"), city()], vec![one("number", ">", "21")]),
+        (vec![one("number", ">", "18")], vec![one("number", ">=", "18")]),
+        (vec![one("string", "starts with", "A")], vec![one("string", "is one of", "AT")]),
+        (vec![one("string", "is not any of", "AT")], vec![one("string", "starts with", "C")]),
+        (vec![one("segment", "is in", "x")], vec![one("segment", "is in", "x")]),
+        (vec![one("number", ">", "18")], vec![one("semver", ">", "21.0.0")]),
+    ] {
+        assert!(!two(&first, &second), "{first:?} {second:?}");
+    }
+}
