@@ -1,11 +1,11 @@
 //! Reads, parses and checks the documents that differ by object id, and decides about each, on all cores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline};
-use crate::model::{Action, Blob, Scope, Sdks, Sent, ServiceKind, ToggleId, Trees, Version};
+use crate::model::{Action, Blob, EnvironmentId, Scope, Sdks, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::compare::AppliedTrees;
 use crate::pass::references::Noted;
 use crate::pass::{Error, cores};
@@ -49,8 +49,18 @@ where
     T: Send,
     F: Fn() -> Result<(S, Option<AppliedTrees>), Error> + Sync,
 {
+    let in_scope = |one: &&Difference| context.scope.contains(&one.id);
+    // What was applied outside `--only` matters to what needs it, or is needed by it.
+    let environments: BTreeSet<EnvironmentId> =
+        match context.kind.can().refer && !context.scope.is_everything() {
+            true => differences.iter().filter(in_scope).map(|one| one.id.environment()).collect(),
+            false => BTreeSet::new(),
+        };
+    let matters = |one: &Difference| {
+        matches!(one.applied, Claims::One(_)) && environments.contains(&one.id.environment())
+    };
     // A toggle outside `--only` stays unknown and is reported (src/state/README.md, "Unknown").
-    let wanted = |one: &Difference| context.scope.contains(&one.id) || context.unknown.contains_key(&one.id);
+    let wanted = |one: &Difference| in_scope(&one) || context.unknown.contains_key(&one.id) || matters(one);
     differences.retain(wanted);
     let count = differences.len();
     if count == 0 {
@@ -115,8 +125,14 @@ struct Loaded {
 }
 
 impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
+    /// Returns whether only what is applied of a toggle matters.
+    fn is_outside(&self, id: &ToggleId) -> bool {
+        !self.context.scope.contains(id) && !self.context.unknown.contains_key(id)
+    }
+
     fn load(&self, difference: Difference) -> Result<Loaded, Error> {
         let desired = match &difference.desired {
+            Claims::One(_) if self.is_outside(&difference.id) => None,
             Claims::One(file) => Some(self.source.blob(file.id, LARGEST_DOCUMENT)?),
             _ => None,
         };
@@ -132,6 +148,11 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         D: Fn(Candidate) -> T,
     {
         let Loaded { difference, desired, applied } = loaded;
+        if self.is_outside(&difference.id) {
+            let (desired, applied) = (self.absent(&difference), self.applied(&difference, applied.as_ref()));
+            into.0.push((self.decide)(Candidate { id: difference.id, desired, applied }));
+            return;
+        }
         let (mut desired, noted) = self.desired(&difference, desired.as_ref(), &mut into.1);
         if let (Some(Blob::Missing), Some(path)) = (&applied, self.compared_path(&desired)) {
             into.1.push(document::missing_base(&join(self.context.root, path)));

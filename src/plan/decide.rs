@@ -95,7 +95,7 @@ impl DecidedToggle {
         match &self.decision {
             ToggleDecision::Publish(change) => change.concerns_others(),
             ToggleDecision::Edit(edit) => matches!(**edit, StateEdit::Forget { .. }),
-            ToggleDecision::Nothing | ToggleDecision::Withhold(_) => false,
+            ToggleDecision::Nothing | ToggleDecision::Outside { .. } | ToggleDecision::Withhold(_) => false,
             ToggleDecision::Invalid { .. } | ToggleDecision::Orphan(_) => true,
         }
     }
@@ -104,7 +104,7 @@ impl DecidedToggle {
     pub fn invalidate(&mut self) {
         let is_unknown = match &self.decision {
             // A toggle outside `--only` has no part in the plan.
-            ToggleDecision::Nothing => return,
+            ToggleDecision::Nothing | ToggleDecision::Outside { .. } => return,
             ToggleDecision::Publish(change) => matches!(change.before, Before::Unknown { .. }),
             ToggleDecision::Edit(_)
             | ToggleDecision::Invalid { .. }
@@ -139,6 +139,10 @@ pub(super) enum ToggleDecision {
     },
     Nothing,
     Orphan(Box<Orphan>),
+    /// The document is out of scope, so the service keeps what it has, which needs the toggles with these keys.
+    Outside {
+        needs: Vec<String>,
+    },
     Publish(Box<DraftChange>),
     Withhold(Arc<Hold>),
 }
@@ -195,9 +199,10 @@ fn decide(
             AppliedVersion::Unknown { .. } => {
                 ToggleDecision::Withhold(Arc::new(hold::unknown_outside_scope()))
             }
-            AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable => {
-                ToggleDecision::Nothing
+            AppliedVersion::Document { payload, .. } => {
+                ToggleDecision::Outside { needs: keys(payload.prerequisites()) }
             }
+            AppliedVersion::Nothing | AppliedVersion::Unreadable => ToggleDecision::Nothing,
         };
     }
     match desired {

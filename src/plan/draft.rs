@@ -103,6 +103,10 @@ impl Draft {
                 self.plan.withheld.push(WithheldToggle { id, hold, change: None });
             }
             ToggleDecision::Nothing => {}
+            ToggleDecision::Outside { needs } => {
+                note_needs(&mut self.plan.needs, &id, needs);
+                self.plan.outside.insert(id);
+            }
             ToggleDecision::Withhold(hold) => {
                 self.plan.withheld.push(WithheldToggle { id, hold, change: None });
             }

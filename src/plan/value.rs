@@ -1,6 +1,6 @@
 //! The plan as a complete, immutable value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -39,6 +39,8 @@ pub struct Plan {
     pub(super) mixed: BTreeMap<ToggleId, Mixed>,
     /// What the documents need that do not change and that are invalid because of a change.
     pub(super) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
+    /// The toggles outside of the scope whose documents are not what is applied.
+    pub(super) outside: BTreeSet<ToggleId>,
     pub(super) stopped: Option<Stopped>,
     /// Whether a pass refuses the revision or the state, as a note says, and sends nothing.
     pub(super) is_refused: bool,
@@ -148,6 +150,7 @@ impl Plan {
             needs: Needs::new(),
             mixed: BTreeMap::new(),
             broken: BTreeMap::new(),
+            outside: BTreeSet::new(),
             stopped: None,
             is_refused: false,
             drift: None,
@@ -274,14 +277,20 @@ impl Plan {
     pub fn counts(&self) -> PlanCounts {
         let count =
             |test: fn(&Hold) -> bool| self.withheld.iter().filter(|toggle| test(&toggle.hold)).count();
+        // What another change makes wait has the exit code of that change, which a plan has only in its scope.
+        let outside: BTreeSet<EnvironmentId> = self.outside.iter().map(ToggleId::environment).collect();
+        let waits = |held: &&WithheldToggle| {
+            held.hold.kind == Some(HoldKind::AwaitsChange) && outside.contains(&held.id.environment())
+        };
+        let waiting = self.withheld.iter().filter(waits).count();
         let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
-        let files: std::collections::BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();
+        let files: BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();
         PlanCounts {
             changes: self.requests().count(),
             // A file with a bad key has no toggle, and two files can claim one, so either count can be the
             // larger one.
             invalid: count(Hold::is_invalid).max(files.len()),
-            held: count(Hold::needs_decision).max(self.environment_holds.len()),
+            held: (count(Hold::needs_decision) + waiting).max(self.environment_holds.len()),
             first_pass: count(|hold| hold.kind.is_some_and(HoldKind::is_first_pass)),
             failed: count(Hold::is_refused),
         }

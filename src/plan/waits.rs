@@ -21,8 +21,8 @@ pub(crate) struct EnvironmentChanges<'a> {
     /// What documents need that do not change and that are invalid because of a change, by the toggle that
     /// they need.
     broken: HashMap<String, Vec<(&'a ToggleId, &'a Prerequisite)>>,
-    /// The toggles whose document is invalid.
-    invalid: HashMap<String, &'a ToggleId>,
+    /// The toggles that keep what is applied, because their document is invalid or out of scope.
+    kept: HashMap<String, &'a ToggleId>,
     needs: Option<&'a HashMap<String, Vec<String>>>,
 }
 
@@ -45,9 +45,10 @@ impl Plan {
                 own.losing.entry(one.key.to_lowercase()).or_default().push(change);
             }
         }
-        for held in self.withheld.iter().filter(|held| held.change.is_none()) {
-            if let Some(own) = all.get_mut(&held.id.environment()) {
-                own.invalid.insert(held.id.toggle().to_lowercase(), &held.id);
+        let invalid = self.withheld.iter().filter(|held| held.change.is_none()).map(|held| &held.id);
+        for id in invalid.chain(&self.outside) {
+            if let Some(own) = all.get_mut(&id.environment()) {
+                own.kept.insert(id.toggle().to_lowercase(), id);
             }
         }
         for (id, needed) in &self.broken {
@@ -68,7 +69,8 @@ impl Plan {
             let withheld = self.withheld.iter().map(|held| &held.id).chain(self.unless_equal.keys());
             let withheld: BTreeSet<&ToggleId> = withheld.collect();
             let missing = live.keys().filter(|id| is_missing(id));
-            let concerned = withheld.iter().copied().chain(self.broken.keys()).chain(missing);
+            let concerned =
+                withheld.iter().copied().chain(self.broken.keys()).chain(&self.outside).chain(missing);
             let environments: BTreeSet<EnvironmentId> = concerned.map(ToggleId::environment).collect();
             if environments.is_empty() {
                 break;
@@ -126,7 +128,7 @@ impl<'a> EnvironmentChanges<'a> {
             changes: HashMap::new(),
             losing: HashMap::new(),
             broken: HashMap::new(),
-            invalid: HashMap::new(),
+            kept: HashMap::new(),
             needs,
         }
     }
@@ -191,7 +193,7 @@ impl<'a> EnvironmentChanges<'a> {
                 Some(other) => (keys(other.before.prerequisites()), Some(&other.id)),
                 None => {
                     let needed = self.needs.and_then(|needs| needs.get(&key)).cloned();
-                    (needed.unwrap_or_default(), self.invalid.get(&key).copied().or(last))
+                    (needed.unwrap_or_default(), self.kept.get(&key).copied().or(last))
                 }
             };
             open.extend(needed.into_iter().map(|key| (key, last)));

@@ -462,6 +462,21 @@ fn what_the_service_refused_is_tried_once_more_after_the_others() {
 }
 
 #[test]
+fn a_change_waits_for_another_one_that_is_out_of_scope() {
+    let service = LiveService::start(&json!([unconfigured("a"), unconfigured("z")]));
+    commit(&service, &[("z", &[]), ("a", &["z"])], "Add toggles");
+    assert_eq!(sent(&service), ["z", "a"]);
+    commit(&service, &[("a", &[]), ("z", &["a"])], "Reverse them");
+    let said = ["held shop/prod/z", "waits for the change of `a`, which is not applied", "a circle"];
+    let plan = service.connected(service.world.plan()).unset("timeout").set("only", "shop/prod/z");
+    plan.exit(4).stdout_contains(&said).any_stderr();
+    let apply = || service.apply().set("only", "shop/prod/z").exit(4).stdout_contains(&said).any_stderr();
+    let requests = service.requests(|| drop(apply()));
+    assert!(!requests.iter().any(|one| one.starts_with("PATCH")), "{requests:?}");
+    assert_eq!(sent(&service), ["a", "z"]);
+}
+
+#[test]
 fn a_change_waits_for_another_one_that_is_held_and_is_sent_with_it() {
     let service = LiveService::start(&json!([unconfigured("a"), unconfigured("z")]));
     commit(&service, &[("a", &[]), ("z", &["a"])], "Add toggles");
