@@ -181,6 +181,11 @@ impl Hold {
         self.kind == Some(HoldKind::Refused)
     }
 
+    /// Returns whether it ends once another change is applied.
+    pub(crate) fn awaits_others(&self) -> bool {
+        self.rule().is_some_and(|rule| rule.awaits_others)
+    }
+
     /// Returns the changes for which a trailer with this decision counts; none if it does not lift the hold.
     pub(crate) fn trailer(&self, what: Override) -> Option<TrailerReach> {
         let trailers = self.rule().map_or(&[][..], |rule| rule.trailers);
@@ -201,7 +206,7 @@ impl Hold {
         }
     }
 
-    pub(crate) fn rule(&self) -> Option<HoldRule> {
+    fn rule(&self) -> Option<HoldRule> {
         self.kind.map(HoldKind::rule)
     }
 }

@@ -279,9 +279,8 @@ impl Plan {
             |test: fn(&Hold) -> bool| self.withheld.iter().filter(|toggle| test(&toggle.hold)).count();
         // What another change makes wait has the exit code of that change, which a plan has only in its scope.
         let outside: BTreeSet<EnvironmentId> = self.outside.iter().map(ToggleId::environment).collect();
-        let waits = |held: &&WithheldToggle| {
-            held.hold.kind == Some(HoldKind::AwaitsChange) && outside.contains(&held.id.environment())
-        };
+        let waits =
+            |held: &&WithheldToggle| held.hold.awaits_others() && outside.contains(&held.id.environment());
         let waiting = self.withheld.iter().filter(waits).count();
         let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
         let files: BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();

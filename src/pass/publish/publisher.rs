@@ -126,7 +126,7 @@ impl<'a> Publisher<'a> {
                 self.conclude_read(job, ChangeResult::Held(Arc::new(hold)), &response);
             }
             Ok(AttemptEnd::Held(hold)) => {
-                if hold.rule().is_some_and(|rule| rule.awaits_others) {
+                if hold.awaits_others() {
                     // The other one may be applied at the end of the pass.
                     self.dispatcher.keep_for_the_end(job);
                 }
