@@ -18,7 +18,7 @@ pub enum Severity {
 impl Check {
     /// Returns whether a check with this id is about what a document says of others.
     pub(crate) fn is_about_others(id: &str) -> bool {
-        CHECKS.iter().any(|check| check.id == id && check.subject == Subject::Others)
+        CHECKS.iter().any(|check| check.id == id && check.subject == CheckSubject::Others)
     }
 }
 
@@ -39,12 +39,12 @@ pub struct Check {
     pub id: &'static str,
     /// Whether it makes a document invalid.
     pub severity: Severity,
-    pub(crate) subject: Subject,
+    pub(crate) subject: CheckSubject,
 }
 
 /// What a check is about. A warning can be waived if it is about what a document says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Subject {
+pub(crate) enum CheckSubject {
     /// What one document says.
     Document,
     /// What a document says of others, which is known once they are read.
@@ -56,9 +56,9 @@ pub(crate) enum Subject {
 macro_rules! checks {
     (errors { $($error:ident $error_id:literal $about:ident)* } warnings { $($warning:ident $id:literal $subject:ident)* }) => {
         $(pub(crate) const $error: Check =
-            Check { id: $error_id, severity: Severity::Error, subject: Subject::$about };)*
+            Check { id: $error_id, severity: Severity::Error, subject: CheckSubject::$about };)*
         $(pub(crate) const $warning: Check =
-            Check { id: $id, severity: Severity::Warning, subject: Subject::$subject };)*
+            Check { id: $id, severity: Severity::Warning, subject: CheckSubject::$subject };)*
 
         /// All checks: errors first, each group sorted by id.
         pub const CHECKS: &[Check] = &[$($error,)* $($warning),*];

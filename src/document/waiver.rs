@@ -5,7 +5,7 @@
 //! published. A waiver of `stale` concerns the whole document, and is read by `gitoggle stale`.
 
 use super::Document;
-use super::check::{self, BAD_WAIVER, CHECKS, Check, Severity, Subject, UNUSED_WAIVER};
+use super::check::{self, BAD_WAIVER, CHECKS, Check, CheckSubject, Severity, UNUSED_WAIVER};
 use super::finding;
 use super::finding::Diagnostic;
 use super::finding::{Finding, did_you_mean, shown};
@@ -141,7 +141,7 @@ fn parse<'a>(instruction: &'a str, comment: &Comment<'_>) -> Result<Waiver<'a>, 
         let message = format!("`{id}` is an error, which cannot be waived");
         return bad(message, "correct the document: an invalid one cannot be published");
     }
-    if !is_stale && named.iter().all(|check| check.subject == Subject::Outside) {
+    if !is_stale && named.iter().all(|check| check.subject == CheckSubject::Outside) {
         let message = format!("`{id}` cannot be waived: it does not concern a line of a document");
         return bad(message, "remove this comment");
     }
