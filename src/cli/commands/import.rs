@@ -22,7 +22,7 @@ use crate::import::{
     DriftedImport, ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope,
     ImportSource, SkipReason, import,
 };
-use crate::model::{Scope, ToggleId, command_line, counted, escaped, listed, shell_word};
+use crate::model::{Scope, ToggleId, command_line, counted, escaped, hinted, listed, shell_word};
 use crate::pass::{self, CheckTarget, Checks};
 use crate::plan::DriftedToggle;
 use crate::report::{ANY_COMMENT, code, drift_message, fitting};
@@ -204,12 +204,13 @@ fn wrong_references(report: &ImportReport, settings: &Settings) -> Option<String
     let findings = pass::check(&place, checks).ok()?.findings;
     let found: Vec<_> = findings.iter().filter(|one| Check::is_about_others(one.id)).collect();
     let first = found.first()?;
-    Some(format!(
+    let note = format!(
         "note: imported documents have {} about other documents, the first at {}: {}; `gitoggle validate` shows what to do\n",
         counted(found.len(), "finding"),
         escaped(&first.place()),
         first.message
-    ))
+    );
+    Some(hinted(&note).into_owned())
 }
 
 /// Returns what to import, from where, and where to.

@@ -12,7 +12,7 @@ use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::nonzero;
 use crate::cli::output::{note, show};
 use crate::config::Settings;
-use crate::model::{EnvironmentId, Scope, counted, escaped, listed};
+use crate::model::{EnvironmentId, Scope, counted, escaped, hinted, listed};
 use crate::plan::{EnvironmentDiff, ToggleDiff};
 use crate::telemetry::Stream;
 
@@ -72,10 +72,10 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
     }
     for (key, needed) in &report.lacking {
         let (key, needed) = (escaped(key), escaped(needed));
-        note(&format!(
+        note(&hinted(&format!(
             "note: `{to}/{key}` needs `{needed}`, which has no document in `{to}`; `gitoggle promote {from} {to} {needed}` \
              copies it\n"
-        ))?;
+        )))?;
     }
     if shown.failed.is_empty() {
         return Ok(invalid(&report.findings));

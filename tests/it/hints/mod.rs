@@ -55,6 +55,7 @@ fn filled(text: &str) -> String {
         // After a space, it is a value. Otherwise, it is a list of flags, which may be empty.
         match (before.ends_with(' '), name) {
             (true, "name") => filled.push_str("plan"),
+            (true, "needed") => filled.push_str("pay"),
             (true, "toggle") => filled.push_str("shop/production/pay"),
             (true, _) => filled.push_str("shop/production"),
             // A choice for a first pass.

@@ -632,6 +632,40 @@ const HINTS: &[Hint] = &[
         ..HINT
     },
     Hint {
+        file: "cli/commands/import.rs",
+        command: "gitoggle validate",
+        beside: "about other documents",
+        place: || {
+            let world = World::new();
+            let mut content = content(18);
+            content["prerequisites"] = json!([{ "key": "base", "value": "true", "type": "boolean" }]);
+            let line = json!({ "toggle": "shop/prod/pay", "disabled": false, "content": content });
+            let from = world.write("input.jsonl", &(line.to_string() + "\n"));
+            Place::of(world, |world| {
+                let run = repo_only(world, "import --from=-").set("service-kind", "featureprobe");
+                run.after(&format!("exec < '{}'", from.display()))
+            })
+        },
+        effect: Prints("unknown-prerequisite"),
+        ..HINT
+    },
+    Hint {
+        file: "cli/commands/promote.rs",
+        command: "gitoggle promote {from} {to} {needed}",
+        beside: "which has no document in",
+        place: || {
+            let world = World::new();
+            let needs = doc(18) + "  prerequisites: [{ key: base, type: boolean, value: \"true\" }]\n";
+            world.repo.write("shop/staging/search.yaml", needs);
+            world.repo.write("shop/staging/base.yaml", doc(18));
+            Place::of(world, |world| {
+                repo_only(world, "promote shop/staging shop/qa search --create")
+                    .set("service-kind", "featureprobe")
+            })
+        },
+        ..HINT
+    },
+    Hint {
         file: "cli/commands/init.rs",
         command: "gitoggle init",
         beside: "in the clone",
@@ -918,7 +952,7 @@ const HINTS: &[Hint] = &[
     },
     Hint {
         file: "plan/hold.rs",
-        command: "gitoggle resume",
+        command: "gitoggle resume{}",
         beside: "is suspended",
         place: || {
             let place = Place::daemon(World::with_pay_applied(), |_, run| run.set("poll-interval", "200ms"));
