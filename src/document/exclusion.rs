@@ -87,9 +87,7 @@ fn comparisons(index: usize, condition: &RawCondition) -> [Option<Comparison<'_>
 fn is_possible<'a>(all: impl IntoIterator<Item = &'a Comparison<'a>>) -> bool {
     let all: Vec<_> = all.into_iter().collect();
     match all.first().map(|one| one.kind.value) {
-        Some(ConditionValue::Number) => has_values(&all, |object| {
-            Some(Number(object.parse().ok().filter(|_| meant::is_decimal(object))?))
-        }),
+        Some(ConditionValue::Number) => has_values(&all, Number::read),
         Some(ConditionValue::Semver) => has_values(&all, |object| object.parse::<Version>().ok()),
         Some(ConditionValue::Time) => has_values(&all, delivered_time),
         Some(ConditionValue::Text) => has_values(&all, |object| Some(object.to_owned())),
@@ -131,9 +129,7 @@ fn is_implied(own: &[Comparison<'_>], one: &Comparison<'_>) -> bool {
         return false;
     }
     match one.kind.value {
-        ConditionValue::Number => implies(&own, one, |object| {
-            Some(Number(object.parse().ok().filter(|_| meant::is_decimal(object))?))
-        }),
+        ConditionValue::Number => implies(&own, one, Number::read),
         ConditionValue::Semver => implies(&own, one, |object| object.parse::<Version>().ok()),
         ConditionValue::Time => implies(&own, one, delivered_time),
         ConditionValue::Text => implies(&own, one, |object| Some(object.to_owned())),
@@ -145,16 +141,12 @@ fn implies<T: Ord>(own: &[&Comparison<'_>], one: &Comparison<'_>, read: impl Fn(
     if matches!(one.predicate, Predicate::Text(comparison, _) if comparison != TextComparison::IsOneOf) {
         return false;
     }
-    let objects = |one: &Comparison<'_>| -> Option<BTreeSet<T>> {
-        let objects: Option<BTreeSet<T>> = one.objects.iter().map(|Text(object)| read(object)).collect();
-        objects.filter(|objects| !objects.is_empty())
-    };
     let (mut values, mut wanted) = (Values::default(), Values::default());
     for one in own {
-        let Some(objects) = objects(one) else { return false };
+        let Some(objects) = one.values(&read) else { return false };
         values.restrict(one.predicate, objects);
     }
-    let Some(objects) = objects(one) else { return false };
+    let Some(objects) = one.values(&read) else { return false };
     wanted.restrict(one.predicate, objects);
     values.is_within(&wanted)
 }
@@ -163,8 +155,7 @@ fn implies<T: Ord>(own: &[&Comparison<'_>], one: &Comparison<'_>, read: impl Fn(
 fn has_values<T: Ord>(all: &[&Comparison<'_>], read: impl Fn(&str) -> Option<T>) -> bool {
     let mut values = Values::default();
     for one in all {
-        let objects: Option<BTreeSet<T>> = one.objects.iter().map(|Text(object)| read(object)).collect();
-        match objects.filter(|objects| !objects.is_empty()) {
+        match one.values(&read) {
             Some(objects) => values.restrict(one.predicate, objects),
             None => return true,
         }
@@ -174,6 +165,13 @@ fn has_values<T: Ord>(all: &[&Comparison<'_>], read: impl Fn(&str) -> Option<T>)
 
 /// A number in its order, without those that are not numbers.
 struct Number(f64);
+
+impl Number {
+    /// Reads a decimal number, which another check asks for.
+    fn read(object: &str) -> Option<Self> {
+        object.parse().ok().filter(|_| meant::is_decimal(object)).map(Self)
+    }
+}
 
 impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -424,6 +422,12 @@ fn one_list(one: Comparison<'_>, other: Comparison<'_>) -> Option<String> {
 }
 
 impl Comparison<'_> {
+    /// Reads the objects with `read`; none if there are none, or if one cannot be read.
+    fn values<T: Ord>(&self, read: impl Fn(&str) -> Option<T>) -> Option<BTreeSet<T>> {
+        let values: Option<BTreeSet<T>> = self.objects.iter().map(|Text(object)| read(object)).collect();
+        values.filter(|values| !values.is_empty())
+    }
+
     fn is_upper(&self) -> bool {
         matches!(
             self.predicate,

@@ -309,16 +309,22 @@ fn an_operator_allows_to_overwrite_a_drifted_toggle_that_no_commit_changes() {
     daemon.stops_cleanly();
 }
 
-#[test]
-fn a_token_that_was_revoked_is_reported_by_the_next_scan_although_nothing_has_changed() {
-    let stand = Stand::applied();
+/// Starts a daemon with a file for the token, which is revoked after the first scan, and orders another scan.
+fn with_a_token_that_is_revoked(stand: &Stand) -> Daemon {
     let token = stand.world.write("token", TOKEN);
-    let daemon = daemon(&stand, |run| {
+    let daemon = daemon(stand, |run| {
         run.set("drift-interval", "1h").without_env("GITOGGLE_TOKEN").set("token-file", &token)
     });
     eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
     stand.world.write("token", "revoked");
     assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon
+}
+
+#[test]
+fn a_token_that_was_revoked_is_reported_by_the_next_scan_although_nothing_has_changed() {
+    let stand = Stand::applied();
+    let daemon = with_a_token_that_is_revoked(&stand);
     daemon.says(&["drift_scan_failed", "with the token", "rejected the token"]);
     // The log has it a moment before the status.
     eventually("the reason in `/readyz`", || {
@@ -336,13 +342,7 @@ fn a_token_that_was_revoked_is_reported_by_the_next_scan_although_nothing_has_ch
 #[test]
 fn a_failed_scan_is_repeated_long_before_the_interval_is_over() {
     let stand = Stand::applied();
-    let token = stand.world.write("token", TOKEN);
-    let daemon = daemon(&stand, |run| {
-        run.set("drift-interval", "1h").without_env("GITOGGLE_TOKEN").set("token-file", &token)
-    });
-    eventually("the first scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
-    stand.world.write("token", "revoked");
-    assert_eq!(daemon.order("/reconcile", ""), 202);
+    let daemon = with_a_token_that_is_revoked(&stand);
     daemon.says(&["drift_scan_failed"]);
     stand.world.write("token", TOKEN);
     daemon.says(&["drift_scan_recovered"]);
