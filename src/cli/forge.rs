@@ -15,7 +15,7 @@ use super::setup;
 use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{
     CiSystem, CommentDraft, CommentKey, CommentPlan, CommentResult, CommitStatus, CommitVerdict, ForgeClient,
-    ForgeError, ForgeReviews, ForgeSettings, ForgeTarget, MergedRequest, PullRequest,
+    ForgeError, ForgeRetries, ForgeReviews, ForgeSettings, ForgeTarget, MergedRequest, PullRequest,
 };
 use crate::model::{ChangeDigestError, Forge, ReviewedChanges, escaped, shell_word};
 use crate::pass::{BranchRange, FetchHints, MergedRange, QueueRange, Range, ReviewSource};
@@ -130,21 +130,26 @@ fn fetch_hints(target: &str, system: Option<CiSystem>) -> FetchHints {
 
 /// Returns the range of a pull request that is merged, if its job is run again. Without `plan`, which has
 /// nothing then, nobody could review what an earlier run has missed.
-pub(super) fn merged(settings: &Settings, range: &Range, plan: &Plan) -> Option<Range> {
+pub(super) fn merged(
+    settings: &Settings,
+    request: Option<&RequestTarget>,
+    range: &Range,
+    plan: &Plan,
+) -> Option<Range> {
     let Range::PullRequest(branch) = range else {
         return None;
     };
     if !branch.is_of_job || !plan.changes().is_empty() || !plan.withheld().is_empty() {
         return None;
     }
-    let RequestTarget { target, number } = request(settings).ok()??;
+    let RequestTarget { target, number, retries } = request?;
     let source = Source::new(setup::source(settings, CacheMode::Untouched));
     let revisions = source.revisions().ok()??;
     let head = revisions.find(branch.head.as_deref().unwrap_or("HEAD")).ok()?;
     let since = revisions.time(head.commit)?;
-    let client = ForgeClient::new(target, &setup::network(settings)).ok()?;
+    let client = ForgeClient::new(target.clone(), &setup::network(settings), retries).ok()?;
     // Without an answer, the plan stays as it is.
-    let merged = client.merged_request(number, &branch.target, head.commit, since).ok()??;
+    let merged = client.merged_request(*number, &branch.target, head.commit, since).ok()??;
     let MergedRequest { commit, head, base, commits } = merged;
     let merged = Some(MergedRange { commit, head, base, commits });
     Some(Range::PullRequest(BranchRange { merged, ..branch.clone() }))
@@ -158,6 +163,7 @@ const UNLISTED: &str = "> [!WARNING]\n> This comment has no room to list all cha
 pub(super) struct RequestTarget {
     target: ForgeTarget,
     number: u64,
+    retries: ForgeRetries,
 }
 
 /// Returns the pull request of `--comment-on`; none in a merge queue, whose job is for no single one.
@@ -168,7 +174,7 @@ pub(super) fn request(settings: &Settings) -> Result<Option<RequestTarget>, Fail
     };
     let target = find(settings, api, "--comment-on")?;
     let number = target.request().map_err(|error| usage("--comment-on", error))?;
-    Ok(Some(RequestTarget { target, number }))
+    Ok(Some(RequestTarget { target, number, retries: ForgeRetries::default() }))
 }
 
 /// Makes the marker of the plan and `page`, the text of the comment, in at most this many bytes.
@@ -231,12 +237,12 @@ fn put(
     head: Option<&str>,
     body: &str,
 ) -> Result<(), Failure> {
-    let RequestTarget { target, number } = request;
+    let RequestTarget { target, number, retries } = request;
     let place = format!("pull request {number} of `{}`", escaped(&target.repository));
     let api = target.api;
     let order = |shown: &str| order(settings, shown, head?);
     let draft = CommentDraft { key, body, head, order: &order };
-    let client = ForgeClient::new(target, &setup::network(settings));
+    let client = ForgeClient::new(target, &setup::network(settings), &retries);
     let result = client.and_then(|client| client.put_comment(number, &draft));
     let (did, why) = match result {
         Ok(CommentResult::Created) => ("created", ""),
@@ -271,6 +277,7 @@ pub(super) struct PassVerdict {
 pub(super) fn set_status(
     settings: &Settings,
     target: ForgeTarget,
+    retries: &ForgeRetries,
     verdict: PassVerdict,
 ) -> Result<(), Failure> {
     // Without a plan, the verdict concerns the commit that the job is for.
@@ -287,7 +294,7 @@ pub(super) fn set_status(
         pipeline: target.pipeline,
     };
     let api = target.api;
-    let client = ForgeClient::new(target, &setup::network(settings));
+    let client = ForgeClient::new(target, &setup::network(settings), retries);
     match client.and_then(|client| client.set_status(&commit, &status)) {
         Ok(()) => Ok(()),
         Err(error) => warn(format!("set the status of {place}"), error, api),
@@ -295,7 +302,7 @@ pub(super) fn set_status(
 }
 
 /// Returns where the reviews are that `--reviewed` requires.
-pub(super) fn reviews(settings: &Settings) -> Result<Option<ReviewSource>, Failure> {
+pub(super) fn reviews(settings: &Settings, retries: &ForgeRetries) -> Result<Option<ReviewSource>, Failure> {
     Ok(match &settings.reviewed {
         None => None,
         Some(Reviewed::File(path)) => {
@@ -312,6 +319,7 @@ pub(super) fn reviews(settings: &Settings) -> Result<Option<ReviewSource>, Failu
         Some(Reviewed::Forge(api)) => Some(ReviewSource::Forge(Box::new(ForgeReviews {
             target: find(settings, *api, "--reviewed")?,
             network: setup::network(settings),
+            retries: retries.clone(),
             key: key(settings),
         }))),
     })

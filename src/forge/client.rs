@@ -3,9 +3,10 @@
 //! Invariant: the token is sent only to the configured host, over TLS. No redirect and no link of a response
 //! is followed.
 
-use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::blocking::{Client, Response};
@@ -13,7 +14,7 @@ use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETR
 use serde_json::Value;
 
 use super::error::{ForgeError, Limit};
-use super::routes::{ForgeRequest, Resource, Routes, TokenKind};
+use super::routes::{ForgeRequest, RequestedPage, Resource, Routes, TokenKind};
 use crate::forge::ForgeTarget;
 use crate::transport::{
     LONGEST_RETRY_AFTER, Network, REQUEST_TRIES, Secret, proxy_fault, reason, request_backoff, retry_after,
@@ -23,7 +24,7 @@ use crate::transport::{
 /// For the head of a response and then for each read.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The longest time for all requests of one command, which must not delay its job much longer than that.
+/// The longest time that one command waits for its forge, which must not delay its job much longer.
 const RETRY_LIMIT: Duration = Duration::from_secs(120);
 
 /// The longest plain text that is shown as the reason of a refusal, in bytes.
@@ -39,7 +40,7 @@ pub(crate) struct ForgeClient {
     pub(super) routes: Box<dyn Routes>,
     pub(super) token_kind: TokenKind,
     token: Secret,
-    retries: RefCell<Retries>,
+    retries: ForgeRetries,
 }
 
 /// A successful response.
@@ -49,6 +50,14 @@ pub(super) struct ForgeAnswer {
     pub(super) headers: HeaderMap,
 }
 
+/// What a page of a list had.
+pub(super) struct ReadPage {
+    /// The ids of its entries.
+    pub(super) ids: Vec<u64>,
+    /// Whether what follows is not asked for.
+    pub(super) is_last: bool,
+}
+
 impl ForgeAnswer {
     /// Returns the error of an answer that is not as its API documents it.
     pub(super) fn foreign(&self, what: &str) -> ForgeError {
@@ -56,9 +65,14 @@ impl ForgeAnswer {
     }
 }
 
-/// The retries of one command, whichever of its requests fail.
+/// The retries of one command, which its clients share: a limit that one of them met is that of all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ForgeRetries(Arc<Mutex<Retries>>);
+
+/// The retries so far, whichever requests failed.
+#[derive(Debug, Default)]
 struct Retries {
-    started: Instant,
+    waited: Duration,
     count: u32,
     has_waited_for_limit: bool,
 }
@@ -67,10 +81,6 @@ impl Retries {
     /// The wait for a limit whose end the forge does not name. GitHub documents at least a minute for its
     /// secondary limits.
     const UNTIL_ANY_LIMIT_ENDS: Duration = Duration::from_secs(60);
-
-    fn new() -> Self {
-        Self { started: Instant::now(), count: 0, has_waited_for_limit: false }
-    }
 
     /// Returns the wait before the next attempt; none if there is none.
     fn next(&mut self, error: &ForgeError, jitter: f64) -> Option<Duration> {
@@ -85,13 +95,19 @@ impl Retries {
         };
         self.count += 1;
         let wait = asked + request_backoff(self.count, jitter);
-        let is_last = self.count >= REQUEST_TRIES || self.started.elapsed() + wait > RETRY_LIMIT;
-        (asked <= LONGEST_RETRY_AFTER && !is_last).then_some(wait)
+        let is_last = self.count >= REQUEST_TRIES || self.waited + wait > RETRY_LIMIT;
+        let wait = (asked <= LONGEST_RETRY_AFTER && !is_last).then_some(wait)?;
+        self.waited += wait;
+        Some(wait)
     }
 }
 
 impl ForgeClient {
-    pub(crate) fn new(target: ForgeTarget, network: &Network) -> Result<Self, ForgeError> {
+    pub(crate) fn new(
+        target: ForgeTarget,
+        network: &Network,
+        retries: &ForgeRetries,
+    ) -> Result<Self, ForgeError> {
         let (token, token_kind) = target.token()?;
         Ok(Self {
             client: network.blocking_client(REQUEST_TIMEOUT)?,
@@ -99,7 +115,7 @@ impl ForgeClient {
             target,
             token_kind,
             token,
-            retries: RefCell::new(Retries::new()),
+            retries: retries.clone(),
         })
     }
 
@@ -115,7 +131,9 @@ impl ForgeClient {
 
     /// Waits before the next attempt. Returns whether there is one.
     pub(super) fn pause(&self, error: &ForgeError) -> bool {
-        let wait = self.retries.borrow_mut().next(error, fastrand::f64());
+        let mut retries = self.retries.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = retries.next(error, fastrand::f64());
+        drop(retries);
         wait.inspect(|wait| std::thread::sleep(*wait)).is_some()
     }
 
@@ -137,6 +155,30 @@ impl ForgeClient {
         }
         let response = builder.send().map_err(|error| self.unreachable(&error))?;
         self.answer(response, request.resource == Resource::GraphQl)
+    }
+
+    /// Reads a list whose entries `read` takes from each page. A page that has only what was read already is
+    /// an error, because such a list has no end. Returns the number of pages.
+    pub(super) fn list(
+        &self,
+        what: &'static str,
+        request: impl Fn(&RequestedPage) -> ForgeRequest,
+        read: &mut dyn FnMut(&ForgeAnswer) -> Result<ReadPage, ForgeError>,
+    ) -> Result<u32, ForgeError> {
+        let (mut known, mut page) = (BTreeSet::new(), RequestedPage::FIRST);
+        loop {
+            let answer = self.call(&request(&page))?;
+            let ReadPage { ids, is_last } = read(&answer)?;
+            let before = known.len();
+            known.extend(ids);
+            match self.routes.next_page(&answer, page.number).filter(|_| !is_last) {
+                Some(_) if known.len() == before => {
+                    return Err(ForgeError::Repeats { what, page: page.number });
+                }
+                Some(next) => page = next,
+                None => return Ok(page.number),
+            }
+        }
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ForgeError {
@@ -310,19 +352,19 @@ mod tests {
     fn one_command_waits_once_for_a_limit_and_a_few_times_for_the_rest() {
         let now = Timestamp::now();
         let limited = refused(429, "", &HeaderMap::new(), now);
-        let mut retries = Retries::new();
+        let mut retries = Retries::default();
         assert_eq!(retries.next(&limited, 0.0), Some(Duration::from_secs(60)));
         assert_eq!(retries.next(&limited, 0.0), None);
         let long = refused(429, "", &headers(&[("retry-after", "61")]), now);
-        assert_eq!(Retries::new().next(&long, 0.0), None);
-        let mut retries = Retries::new();
+        assert_eq!(Retries::default().next(&long, 0.0), None);
+        let mut retries = Retries::default();
         let failed = refused(500, "", &HeaderMap::new(), now);
         let short = refused(429, "", &headers(&[("retry-after", "2")]), now);
         let waits: Vec<Option<Duration>> =
             [&failed, &short, &failed, &failed].map(|error| retries.next(error, 0.0)).into();
         let seconds = |seconds| Some(Duration::from_secs(seconds));
         assert_eq!(waits, [seconds(0), seconds(2), seconds(0), None]);
-        assert_eq!(Retries::new().next(&refused(403, "no", &HeaderMap::new(), now), 0.0), None);
+        assert_eq!(Retries::default().next(&refused(403, "no", &HeaderMap::new(), now), 0.0), None);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::client::{ForgeAnswer, ReadPage};
 use super::routes::ForgeComment;
 use super::{ForgeClient, ForgeError};
 use crate::model::{Forge, ReviewedChanges, hex};
@@ -166,7 +167,6 @@ impl ForgeClient {
         let is_own = |comment: &ForgeComment| key.has(&comment.body);
         if has_more && !own.iter().any(is_own) {
             own = self.comments_of(number, user)?;
-            own.sort_unstable_by_key(|comment| comment.id);
         }
         Ok(key.plan(own.iter().map(|comment| comment.body.as_str())))
     }
@@ -188,24 +188,21 @@ impl ForgeClient {
         Ok(own)
     }
 
+    /// Returns the comments of `user`, each once, from the oldest one.
     fn comments_of(&self, number: u64, user: &str) -> Result<Vec<ForgeComment>, ForgeError> {
-        // Ten thousand comments.
-        const MOST_PAGES: u32 = 100;
-        let mut own = Vec::new();
-        let mut page = 1;
-        for _ in 0..MOST_PAGES {
-            let answer = self.call(&self.routes.comments(number, page))?;
-            let Some(entries) = self.routes.entries(&answer.body) else {
-                return Err(answer.foreign("it did not return a list of comments"));
-            };
+        let mut own = BTreeMap::new();
+        let mut read = |answer: &ForgeAnswer| {
+            let entries = self.routes.entries(&answer.body);
+            let entries = entries.ok_or_else(|| answer.foreign("it did not return a list of comments"))?;
             let comments = entries.iter().filter_map(|entry| self.routes.read_comment(entry));
-            own.extend(comments.filter(|comment| comment.author == user));
-            match self.routes.next_page(&answer, page) {
-                Some(next) => page = next.number,
-                None => return Ok(own),
-            }
-        }
-        Err(ForgeError::Comments("are too many"))
+            let comments = comments.filter(|comment| comment.author == user);
+            own.extend(comments.map(|comment| (comment.id, comment)));
+            // GitLab lists what is no comment as well.
+            let ids = entries.iter().filter_map(|entry| entry["id"].as_u64()).collect();
+            Ok(ReadPage { ids, is_last: entries.is_empty() })
+        };
+        self.list("comments", |page| self.routes.comments(number, page.number), &mut read)?;
+        Ok(own.into_values().collect())
     }
 }
 

@@ -25,8 +25,8 @@ pub(crate) enum ForgeError {
     NoToken(String),
     #[error("{}", refusal(*status, message))]
     Refused { status: u16, message: String },
-    #[error("the list of merged pull requests has no end: page {0} has only what earlier pages have")]
-    Repeats(u32),
+    #[error("the list of {what} has no end: page {page} has only what earlier pages have")]
+    Repeats { what: &'static str, page: u32 },
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error("the forge is unreachable: {0}")]
@@ -89,7 +89,7 @@ impl ForgeError {
             | Self::Network(_)
             | Self::NoBranch(_)
             | Self::NoToken(_)
-            | Self::Repeats(_)
+            | Self::Repeats { .. }
             | Self::Secret(_) => false,
         }
     }

@@ -15,7 +15,7 @@ mod reviews;
 mod routes;
 mod status;
 
-pub(crate) use client::ForgeClient;
+pub(crate) use client::{ForgeClient, ForgeRetries};
 pub(crate) use comment::{CommentDraft, CommentKey, CommentPlan, CommentResult};
 pub(crate) use error::ForgeError;
 pub(crate) use job::{CiSystem, ForgeSettings, ForgeTarget, PullRequest};

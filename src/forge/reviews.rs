@@ -1,12 +1,13 @@
 //! Reads the reviews of what was merged: the comments on the pull requests that were merged into a branch.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::client::{ForgeAnswer, ReadPage};
 use super::comment::{CommentKey, CommentPlan};
 use super::job::{ForgeTarget, branch_name};
 use super::routes::{ListedRequest, RequestedPage};
-use super::{ForgeClient, ForgeError};
+use super::{ForgeClient, ForgeError, ForgeRetries};
 use crate::model::{CommitId, Forge};
 use crate::transport::Network;
 
@@ -17,6 +18,7 @@ const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Du
 pub(crate) struct ForgeReviews {
     pub(crate) target: ForgeTarget,
     pub(crate) network: Network,
+    pub(crate) retries: ForgeRetries,
     pub(crate) key: CommentKey,
 }
 
@@ -73,7 +75,7 @@ impl ForgeReviews {
         let branch = branch_name(query.reference).filter(|_| query.reference.starts_with("refs/"));
         let branch = branch.or(self.target.branch.as_deref());
         let branch = branch.ok_or_else(|| ForgeError::NoBranch(query.reference.to_owned()))?;
-        let client = ForgeClient::new(self.target.clone(), &self.network)?;
+        let client = ForgeClient::new(self.target.clone(), &self.network, &self.retries)?;
         let user = &client.user()?;
         let mut reviews: Vec<RequestReview> = Vec::new();
         let mut waits = WAITS.iter();
@@ -114,51 +116,29 @@ impl ForgeReviews {
 impl ForgeClient {
     /// Returns the pull requests that were merged into `branch` and changed after `since`, by number.
     fn merged_requests(&self, branch: &str, since: i64) -> Result<BTreeMap<u64, ListedRequest>, ForgeError> {
-        const FIRST: RequestedPage = RequestedPage { number: 1, cursor: None };
-        let (mut merged, mut known) = (BTreeMap::new(), BTreeSet::new());
-        let mut page = FIRST;
-        loop {
-            let before = known.len();
-            let next = self.merged_page(branch, since, &page, &mut merged, &mut known)?;
-            match next {
-                // A list without an end would be asked for until the job is ended.
-                Some(_) if known.len() == before => return Err(ForgeError::Repeats(page.number)),
-                Some(next) => page = next,
-                // A request that changed meanwhile has moved to the first page, unless the pages have
-                // cursors.
-                None if page.number > 1 && page.cursor.is_none() => {
-                    self.merged_page(branch, since, &FIRST, &mut merged, &mut known)?;
-                    return Ok(merged);
+        let mut merged = BTreeMap::new();
+        let mut read = |answer: &ForgeAnswer| {
+            let entries = self.routes.entries(&answer.body);
+            let entries =
+                entries.ok_or_else(|| answer.foreign("it did not return a list of pull requests"))?;
+            let mut read = ReadPage { ids: Vec::new(), is_last: entries.is_empty() };
+            for entry in entries {
+                let request = self.routes.read_merged(entry, branch);
+                let request = request.ok_or_else(|| answer.foreign("a pull request has no number"))?;
+                read.ids.push(request.number);
+                read.is_last |= request.changed_at.is_some_and(|time| time < since);
+                if request.is_merged {
+                    merged.insert(request.number, request);
                 }
-                None => return Ok(merged),
             }
+            Ok(read)
+        };
+        let request = |page: &RequestedPage| self.routes.merged(branch, since, page);
+        if self.list("merged pull requests", request, &mut read)? > 1 {
+            // A request that changed meanwhile has moved to the first page.
+            read(&self.call(&request(&RequestedPage::FIRST))?)?;
         }
-    }
-
-    /// Reads one page of the list, and adds the numbers of all its requests to `known`. Returns the next one,
-    /// unless it is older than `since`.
-    fn merged_page(
-        &self,
-        branch: &str,
-        since: i64,
-        page: &RequestedPage,
-        merged: &mut BTreeMap<u64, ListedRequest>,
-        known: &mut BTreeSet<u64>,
-    ) -> Result<Option<RequestedPage>, ForgeError> {
-        let answer = self.call(&self.routes.merged(branch, since, page))?;
-        let entries = self.routes.entries(&answer.body);
-        let entries = entries.ok_or_else(|| answer.foreign("it did not return a list of pull requests"))?;
-        let mut is_over = entries.is_empty();
-        for entry in entries {
-            let request = self.routes.read_merged(entry, branch);
-            let request = request.ok_or_else(|| answer.foreign("a pull request has no number"))?;
-            known.insert(request.number);
-            is_over |= request.changed_at.is_some_and(|time| time < since);
-            if request.is_merged {
-                merged.insert(request.number, request);
-            }
-        }
-        Ok(if is_over { None } else { self.routes.next_page(&answer, page.number) })
+        Ok(merged)
     }
 
     /// Returns how pull request `number` was merged into `branch`; none if it is not. `head` is its newest

@@ -74,6 +74,10 @@ pub(super) struct RequestedPage {
     pub(super) cursor: Option<String>,
 }
 
+impl RequestedPage {
+    pub(super) const FIRST: Self = Self { number: 1, cursor: None };
+}
+
 /// A pull request in the list of merged ones.
 #[derive(Clone, Debug)]
 pub(super) struct ListedRequest {

@@ -18,7 +18,7 @@ use crate::cli::output::{Formats, color, note, print, print_json, show, step_sum
 use crate::cli::setup;
 use crate::config::{OutputFormat, Settings};
 use crate::drift::{DriftScanner, overwritable};
-use crate::forge::CommitVerdict;
+use crate::forge::{CommitVerdict, ForgeRetries};
 use crate::model::{
     Color, HoldKind, JunitKind, JunitProblem, ServiceKind, ToggleId, ToggleState, chain, counted, escaped,
 };
@@ -63,11 +63,12 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(settings: &Settings, _: &ApplyArgs) -> Result<ExitStatus, Failure> {
     let repository = forge::repository(settings)?;
-    let result = forge::reviews(settings).and_then(|reviews| pass(settings, reviews));
+    let retries = ForgeRetries::default();
+    let result = forge::reviews(settings, &retries).and_then(|reviews| pass(settings, reviews));
     // A job that was run again for an old commit does not know how the newest one went.
     let is_stale = result.as_ref().is_err_and(Failure::is_stale);
     if let Some(repository) = repository.filter(|_| !is_stale) {
-        forge::set_status(settings, repository, verdict(&result))?;
+        forge::set_status(settings, repository, &retries, verdict(&result))?;
     }
     let result = result.and_then(|pass| {
         let status = pass.status(settings.exit_zero_when_held);

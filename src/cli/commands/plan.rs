@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use crate::cli::audience::AudienceArgs;
 use crate::cli::failure::{ExitStatus, Failure};
+use crate::cli::forge::{self, RequestTarget};
 use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
-use crate::cli::{audience, forge, setup};
+use crate::cli::{audience, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::{Action, escaped};
@@ -50,7 +51,7 @@ pub(super) const FORMATS: Formats<PlanPage> = &[
 pub(super) fn run(settings: &Settings, args: &PlanArgs) -> Result<ExitStatus, Failure> {
     let files = if args.worktree { pass::Files::WorkTree } else { pass::Files::Committed };
     let request = forge::request(settings)?;
-    let page = match (page(settings, files, args.audience.as_ref()), request) {
+    let page = match (page(settings, files, args.audience.as_ref(), request.as_ref()), request) {
         (Err(failure), _) => return unable(settings, failure),
         (Ok(page), None) => show(FORMATS, &page, settings).map(|()| page)?,
         (Ok(page), Some(_)) if page.keeps_comment => show(FORMATS, &page, settings).map(|()| page)?,
@@ -106,6 +107,7 @@ fn page(
     settings: &Settings,
     files: pass::Files,
     audience: Option<&AudienceArgs>,
+    request: Option<&RequestTarget>,
 ) -> Result<PlanPage, Failure> {
     let mut keeps_comment = false;
     let pass::Planned { plan, notes, .. } = match forge::range(settings)? {
@@ -115,7 +117,7 @@ fn page(
                 pass::plan_range(&source, &setup::rules(settings), range, files, settings.all_findings)
             };
             let mut planned = plan(&range)?;
-            match forge::merged(settings, &range, &planned.plan).map(|merged| plan(&merged)) {
+            match forge::merged(settings, request, &range, &planned.plan).map(|merged| plan(&merged)) {
                 Some(Err(pass::Error::Range(unknown @ RangeError::Merged))) => {
                     planned.notes.push(format!("{unknown}, so its comment stays as it is"));
                     keeps_comment = true;

@@ -1,6 +1,6 @@
 //! The one comment of a plan: created, updated, kept, and never duplicated.
 
-use super::stand_in::{FORGE_TOKEN, KINDS, Kind, OURS, StandIn, THEIRS, add};
+use super::stand_in::{Comment, FORGE_TOKEN, KINDS, Kind, OURS, StandIn, THEIRS, add};
 use super::{note, own, plan, request_world};
 use crate::support::{Repo, doc};
 
@@ -85,6 +85,47 @@ fn the_comment_is_found_on_a_later_page() {
             forge.add(THEIRS, &format!("later comment {number}"));
         }
         plan(&world, &forge).exit(0).any_stdout().stderr(&note("kept"));
+        assert_eq!(own(&forge).len(), 1, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_list_that_repeats_its_first_page_changes_no_comment() {
+    for kind in [Kind::GitHub, Kind::GitLab] {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        let before = forge.comments();
+        change(&world.repo, 22);
+        forge.held().is_endless = true;
+        forge.asked();
+        plan(&world, &forge).exit(0).any_stdout().stderr(
+            "warning: could not comment on pull request 7 of `shop/toggles`\n  caused by: the list of comments has no end: page 2 \
+             has only what earlier pages have\n",
+        );
+        assert_eq!(forge.asked().len(), 3, "the user and two pages");
+        assert_eq!(forge.comments(), before);
+    }
+}
+
+#[test]
+fn a_comment_that_moved_to_the_next_page_is_no_duplicate() {
+    for kind in [Kind::GitHub, Kind::GitLab] {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        for number in 0..99 {
+            forge.add(THEIRS, &format!("comment {number}"));
+        }
+        plan(&world, &forge).exit(0).any_output();
+        forge.add(THEIRS, "the last comment");
+        change(&world.repo, 22);
+        let mut gets = 0;
+        forge.held().meanwhile = Some(Box::new(move |method, comments| {
+            gets += usize::from(method == "GET");
+            // GitLab's first GET names the user.
+            if gets == 2 + usize::from(kind == Kind::GitLab) && comments.len() == 101 {
+                comments.insert(0, Comment { id: 1, ..comments[0].clone() });
+            }
+        }));
+        plan(&world, &forge).exit(0).any_stdout().stderr(&note("updated"));
         assert_eq!(own(&forge).len(), 1, "{kind:?}");
     }
 }

@@ -800,6 +800,20 @@ fn many_requests_are_listed_in_pages_and_the_oldest_one_counts() {
 }
 
 #[test]
+fn a_request_that_changes_while_the_list_is_read_counts() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        for number in 2..130 {
+            team.world.repo.commit(&format!("Describe step {number}"));
+            team.forge.merge(number, team.world.repo.head());
+        }
+        team.forge.held().changes_next = Some(1);
+        team.publishes(&["t0"]);
+    }
+}
+
+#[test]
 fn a_list_without_an_end_is_an_error() {
     for kind in KINDS {
         let team = Team::new(kind);

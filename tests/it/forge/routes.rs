@@ -139,9 +139,7 @@ fn graphql(held: &mut Held, body: &Value) -> Option<Answer> {
         return Some(refused(503, "the forge is away"));
     }
     let branch = variables["branch"].as_str()?;
-    let requests = newest_first(held);
-    let held = &*held;
-    let requests = requests.into_iter().filter(|request| request.branch == branch);
+    let requests = newest_first(held).into_iter().filter(|request| request.branch == branch);
     let nodes = requests.map(|request| {
         let all = held.comments.iter().filter(|comment| comment.request == request.request);
         let all: Vec<Value> = all
@@ -160,6 +158,9 @@ fn graphql(held: &mut Held, body: &Value) -> Option<Answer> {
     let start: usize = variables["after"].as_str().map_or(Some(0), |after| after.parse().ok())?;
     let start = if held.is_endless { 0 } else { start };
     let end = nodes.len().min(start + 50);
+    if let Some(request) = held.changes_next.take() {
+        touch(&mut held.merged, request);
+    }
     Some(ok(
         200,
         &json!({ "data": { "repository": { "pullRequests": {
@@ -182,6 +183,14 @@ fn newest_first(held: &mut Held) -> Vec<Merged> {
 /// Returns the newest commit of the branch of a request, if the forge knows it.
 fn head(held: &Held, number: u64) -> Option<&String> {
     held.branches.get(&number).and_then(|(_, commits)| commits.last())
+}
+
+/// Makes a request the one that changed last.
+fn touch(merged: &mut Vec<Merged>, request: u64) {
+    let at = merged.iter().position(|merged| merged.request == request).unwrap();
+    let mut touched = merged.remove(at);
+    touched.at = merged.last().map_or(touched.at, |last| last.at + 60);
+    merged.push(touched);
 }
 
 fn time(seconds: u64) -> String {
@@ -216,7 +225,6 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
     };
     let branch = pairs[branch];
     let requests = newest_first(held).into_iter().filter(|request| request.at > since);
-    let held = &*held;
     let entries = requests.filter(|request| kind == Kind::Gitea || request.branch == branch).map(|request| {
         let Merged { request, commit, branch, at } = request;
         if kind == Kind::GitLab {
@@ -250,6 +258,9 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
     let slice = entries.iter().skip(start).take(size).cloned().collect();
     let answer = ok(200, &Value::Array(slice));
     let has_more = held.is_endless || entries.len() > size * page;
+    if let Some(request) = held.changes_next.take() {
+        touch(&mut held.merged, request);
+    }
     Some(match (kind, has_more) {
         (Kind::GitLab, true) => answer.header("X-Next-Page", &(page + 1).to_string()),
         (Kind::GitLab, false) => answer.header("X-Next-Page", ""),
@@ -382,15 +393,18 @@ fn comments(
         return (method == "GET" && query.is_empty()).then_some(answer);
     }
     let (size, page) = (number("per_page").unwrap_or(20).min(100), number("page").unwrap_or(1));
-    let has_more = all.len() > size * page;
-    let slice: Vec<Value> = all.into_iter().skip(size * (page - 1)).take(size).collect();
+    let has_more = held.is_endless || all.len() > size * page;
+    let start = if held.is_endless { 0 } else { size * (page - 1) };
+    let slice: Vec<Value> = all.into_iter().skip(start).take(size).collect();
     let answer = ok(200, &Value::Array(slice));
     (method == "GET").then(|| match (kind, has_more) {
         (Kind::GitLab, true) => answer.header("X-Next-Page", &(page + 1).to_string()),
         (Kind::GitLab, false) => answer.header("X-Next-Page", ""),
         // A client that follows it sends the token to another host.
-        (_, true) => answer
-            .header("Link", "<https://127.0.0.1:1/evil?page=2>; rel=\"next\", <https://x>; rel=\"last\""),
+        (_, true) => answer.header(
+            "Link",
+            &format!("<https://127.0.0.1:1/evil?page={}>; rel=\"next\", <https://x>; rel=\"last\"", page + 1),
+        ),
         (_, false) => answer.header("Link", "<https://127.0.0.1:1/evil?page=1>; rel=\"first\""),
     })
 }

@@ -60,6 +60,8 @@ pub(crate) struct Held {
     pub(crate) branches: BTreeMap<u64, (String, Vec<String>)>,
     /// How often the lists of merged requests are asked for before they have the last one.
     pub(crate) late: u32,
+    /// The merged request that somebody comments on after the next page of a list was read.
+    pub(crate) changes_next: Option<u64>,
     /// Whether each page of a list is the first one, and names a next one.
     pub(crate) is_endless: bool,
     /// Whether GitLab is merging a request, when it is asked for the first time.

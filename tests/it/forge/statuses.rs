@@ -41,6 +41,17 @@ fn an_applied_commit_has_a_success() {
 }
 
 #[test]
+fn the_status_does_not_wait_for_the_limit_that_the_reviews_have_met() {
+    let (world, forge) = (changed(), StandIn::start(Kind::GitHub));
+    let limit = || Answer::json(403, r#"{"message":"API rate limit exceeded"}"#).header("Retry-After", "1");
+    forge.service.always(move |_| limit());
+    let run = apply(&world, &forge).set("reviewed", forge.name()).exit(1).stdout("");
+    run.stderr_contains(&["warning: could not set the status", "the forge limits requests until"]);
+    let asked = forge.service.take();
+    assert_eq!(asked.len(), 5, "four tries of the list, and one of the status: {asked:#?}");
+}
+
+#[test]
 fn a_failure_and_a_hold_are_other_states() {
     for kind in KINDS {
         let failed = match kind {
