@@ -1,5 +1,7 @@
 //! The pipeline of GitLab.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::mirror::{Mirror, VERSION, requested, targets};
@@ -150,4 +152,18 @@ fn the_pipeline_of_gitlab_has_one_apply_at_a_time_on_the_default_branch() {
         assert!(!pipeline[job].to_string().contains("GITOGGLE_TOKEN"), "{job}");
     }
     assert_eq!(pipeline[".gitoggle"]["cache"]["paths"], serde_json::json!([".gitoggle/archive"]));
+}
+
+#[test]
+fn what_a_rule_or_a_script_reads_is_a_variable_of_the_project() {
+    let text = read("deploy/ci/gitlab.yaml");
+    let (header, jobs) = text.split_once("\n---\n").unwrap();
+    let listed = header.lines().filter_map(|line| line.strip_prefix("# * ")?.split_once(": "));
+    let listed: BTreeSet<&str> = listed.map(|(name, _)| name).collect();
+    let names = jobs.split('$').skip(1).map(|rest| {
+        let end = rest.find(|c: char| c != '_' && !c.is_ascii_uppercase()).unwrap_or(rest.len());
+        &rest[..end]
+    });
+    let read: BTreeSet<&str> = names.filter(|name| name.starts_with("GIT")).collect();
+    assert!(read.contains("GITOGGLE_SERVICE_KIND") && read.is_subset(&listed), "{read:?} {listed:?}");
 }
