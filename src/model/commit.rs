@@ -33,11 +33,11 @@ impl Commit {
     /// Returns the values of the trailers `key`. [`super::Attribution`] decides whether they count.
     pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
         let text = self.text();
-        let fields = text[trailer_range(&text)].lines().filter_map(|line| line.split_once(':'));
-        fields
-            .filter(|(name, _)| name.trim_end().eq_ignore_ascii_case(key))
-            .map(|(_, value)| value.trim().to_owned())
-            .collect()
+        let value = |(_, line): (usize, String)| {
+            let (name, value) = line.split_once(':')?;
+            name.trim_end().eq_ignore_ascii_case(key).then(|| value.trim().to_owned())
+        };
+        unfolded(&text[trailer_range(&text)]).into_iter().filter_map(value).collect()
     }
 
     /// Returns the trailers that have an effect, if they are on the right commit.
@@ -55,22 +55,21 @@ impl Commit {
     pub(crate) fn idle_trailers(&self) -> Vec<IdleTrailer> {
         let text = self.text();
         let range = trailer_range(&text);
-        let place = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
-        let idle = |line: &str| {
-            let Some((key, name, value)) = meant_line(line) else {
-                let why = format!("the line has to begin with `{}:`", quoted(line)?);
+        let idle = |(place, line): (usize, String)| {
+            let Some((key, name, value)) = meant_line(&line) else {
+                let why = format!("the line has to begin with `{}:`", quoted(&line)?);
                 return Some(IdleTrailer { line: line.trim().to_owned(), why });
             };
             let why = if !name.trim_end().eq_ignore_ascii_case(key) {
                 format!("the line has to begin with `{key}:`")
-            } else if !range.contains(&place(line)) {
+            } else if !range.contains(&place) {
                 "it is not in the last paragraph of the message, below a subject".to_owned()
             } else {
                 idle_value(key, value.trim())?
             };
             Some(IdleTrailer { line: line.trim().to_owned(), why })
         };
-        text.lines().filter_map(idle).collect()
+        unfolded(&text).into_iter().filter_map(idle).collect()
     }
 
     /// Returns the environments for which the commit allows a mass change, whichever commit made it.
@@ -136,6 +135,23 @@ fn trailer_range(text: &str) -> Range<usize> {
     }
     let start = text[..end].rfind("\n\n").map_or(end, |at| at + 2);
     start..end
+}
+
+/// Returns the lines of a text with their places. As in Git, a line that begins with white space continues the
+/// one before it.
+fn unfolded(text: &str) -> Vec<(usize, String)> {
+    let mut lines: Vec<(usize, String)> = Vec::new();
+    let mut place = 0;
+    for line in text.split('\n') {
+        match lines.last_mut().filter(|(_, before)| !before.trim().is_empty()) {
+            Some((_, before)) if line.starts_with([' ', '\t']) && !line.trim().is_empty() => {
+                *before = format!("{} {}", before.trim_end(), line.trim());
+            }
+            _ => lines.push((place, line.to_owned())),
+        }
+        place += line.len() + 1;
+    }
+    lines
 }
 
 /// The keys of the trailers that a forge, or Git for a person, adds to a message in a paragraph of their own.
@@ -334,6 +350,23 @@ mod tests {
             commit(&format!("Gitoggle-Allow: mass-change{squashed}")).trailers(ALLOW_TRAILER),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn a_line_that_begins_with_white_space_continues_a_trailer() {
+        for (lines, values) in [
+            ("Gitoggle-Allow: mass-change\n shop/staging", &["mass-change shop/staging"][..]),
+            ("Gitoggle-Allow: mass-change\n\tshop/staging\nA: b", &["mass-change shop/staging"]),
+            ("Gitoggle-Allow:\n  mass-change", &["mass-change"]),
+            ("A: b\n Gitoggle-Allow: window", &[]),
+            (" Gitoggle-Allow: window", &[]),
+        ] {
+            let commit = commit(&format!("S\n\n{lines}"));
+            assert_eq!(commit.trailers(ALLOW_TRAILER), values, "{lines:?}");
+            assert_eq!(commit.idle_trailers().len(), usize::from(values.is_empty()), "{lines:?}");
+        }
+        let folded = commit("S\n\nGitoggle-Allow: mass-change\n of all");
+        assert_eq!(folded.idle_trailers()[0].line, "Gitoggle-Allow: mass-change of all");
     }
 
     #[test]
