@@ -108,7 +108,7 @@ pub(crate) fn source(settings: &Settings, mode: CacheMode) -> SourceConfig {
         location: settings.repo.clone(),
         reference: settings.reference.clone(),
         root: settings.root.clone(),
-        first_parent: if settings.first_parent { Parents::First } else { Parents::All },
+        parents: if settings.first_parent { Parents::First } else { Parents::All },
         access: access(
             settings,
             settings.repo.host(),

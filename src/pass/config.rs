@@ -109,7 +109,7 @@ impl Config {
                 location: RepoUrl::local(path),
                 reference: None,
                 root: String::new(),
-                first_parent: Parents::All,
+                parents: Parents::All,
                 access: GitAccess {
                     network: Network::default(),
                     credentials: None,

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, btree_map, hash_map};
 
 use super::Error;
 use super::Parents;
+use super::reader::Reader;
 use super::search::{TreeCache, folder};
-use super::snapshot::Reader;
 use crate::git::CommitNode;
 use crate::git::commit::boundary;
 use crate::model::{CommitId, EntryKind, ObjectId, TreeDiff};

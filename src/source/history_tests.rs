@@ -75,7 +75,7 @@ fn histories(count: usize, seed: u64) -> Repo {
 fn snapshot(repo: &Repo, branch: usize, parents: Parents) -> Snapshot {
     let config = SourceConfig {
         reference: Some(format!("h{branch}")),
-        first_parent: parents,
+        parents,
         thresholds: thresholds(branch),
         ..config(RepoUrl::local(repo.path()))
     };
@@ -232,7 +232,7 @@ fn a_merged_branch_keeps_its_own_commit_unless_first_parents_are_asked_for() {
     repo.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
     let merge = repo.git(&["rev-parse", "HEAD"]);
     assert_eq!(last(&source(repo.path()).snapshot().unwrap(), "b"), Some(side));
-    let config = SourceConfig { first_parent: Parents::First, ..config(RepoUrl::local(repo.path())) };
+    let config = SourceConfig { parents: Parents::First, ..config(RepoUrl::local(repo.path())) };
     assert_eq!(last(&Source::new(config).snapshot().unwrap(), "b"), Some(merge));
 }
 

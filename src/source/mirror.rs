@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::reader::ReaderCache;
 use super::revisions::{self, Resolved};
-use super::snapshot::ReaderCache;
 use super::{CacheMode, Snapshot, SourceConfig};
 use super::{Error, HeadKind};
 use crate::git::refs::{self, RefTarget};
@@ -131,7 +131,7 @@ fn take(
 ) -> Result<Snapshot, Error> {
     let pool = RepositoryPool::new(folder.to_owned()).within(temporary);
     let cache = ReaderCache::new(pool, None, config.thresholds).of_host(&config.location, &config.access);
-    Snapshot::take(cache, resolved, &config.root, config.first_parent, None)
+    Snapshot::take(cache, resolved, &config.root, config.parents, None)
 }
 
 /// Fetches the wanted ref, and returns its name and commit.

@@ -2,8 +2,10 @@
 
 pub(crate) mod folder;
 mod history;
+mod history_end;
 mod mirror;
 mod place;
+mod reader;
 mod revisions;
 mod search;
 mod snapshot;
@@ -12,10 +14,10 @@ pub mod worktree;
 
 /// The parents of a merge that the search for the commit of a change follows.
 pub use crate::git::Parents;
+pub(crate) use history_end::HistoryEnd;
 pub use place::{FetchProblem, Fetched};
+pub use reader::Reader;
 pub use revisions::{NamedCommit, RevisionError, RevisionLookup};
-pub(crate) use snapshot::HistoryEnd;
-pub use snapshot::Reader;
 pub use snapshot::{Relation, Snapshot, subjects};
 pub use worktree::uncommitted;
 
@@ -23,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use place::RepositoryPlace;
-use snapshot::ReaderCache;
+use reader::ReaderCache;
 
 use crate::git::{
     GitAccess, GitError, Libgit2Error, ObjectFault, RepoUrl, RepositoryPool, UnsupportedFormat, is_full,
@@ -42,7 +44,7 @@ pub struct SourceConfig {
     /// The folder of the documents, relative to the top of the repository; empty for the top itself.
     pub root: String,
     /// The parents of a merge that the search for the commit of a change follows.
-    pub first_parent: Parents,
+    pub parents: Parents,
     /// The settings of connections.
     pub access: GitAccess,
     /// The folder of a URL's mirror; by default a temporary folder. Clones for one command are made beside
@@ -148,7 +150,7 @@ impl Source {
 fn local_snapshot(config: &SourceConfig, path: &Path, place: &RepositoryPlace) -> Result<Snapshot, Error> {
     let (repository, resolved) = revisions::open_and_resolve(path, config.reference.as_deref())?;
     let cache = ReaderCache::new(RepositoryPool::of(repository), Some(place.clone()), config.thresholds);
-    Snapshot::take(cache, resolved, &config.root, config.first_parent, None)
+    Snapshot::take(cache, resolved, &config.root, config.parents, None)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::place::RepositoryPlace;
-use super::snapshot::{Reader, ReaderCache};
+use super::reader::{Reader, ReaderCache};
 use super::{Error, HeadKind, cannot_open};
 use super::{Parents, Snapshot, SourceConfig};
 use crate::git;
@@ -195,7 +195,7 @@ impl RevisionLookup {
     /// Takes a snapshot at `head`.
     pub(crate) fn snapshot(self, head: &NamedCommit) -> Result<Snapshot, Error> {
         let (resolved, config) = (head.resolved(), self.config.clone());
-        Snapshot::take(self.cache(), resolved, &config.root, config.first_parent, None)
+        Snapshot::take(self.cache(), resolved, &config.root, config.parents, None)
     }
 
     /// Takes a snapshot of what merging `head` into `target` gives: its files are those of the merge, its
@@ -217,7 +217,7 @@ impl RevisionLookup {
         };
         let pool = RepositoryPool::of(self.repository).with(repository);
         let cache = ReaderCache::new(pool, Some(self.place), config.thresholds);
-        let snapshot = Snapshot::take(cache, resolved, &config.root, config.first_parent, Some(tree))?;
+        let snapshot = Snapshot::take(cache, resolved, &config.root, config.parents, Some(tree))?;
         Ok((snapshot, conflicts))
     }
 

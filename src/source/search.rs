@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Error;
 use super::Parents;
-use super::snapshot::Reader;
+use super::reader::Reader;
 use crate::git::{CommitNode, commit, lacks_parent_tree};
 use crate::model::{CommitId, EntryKind, HistoryEvidence, ObjectId, Tree, TreeEntry, Trees};
 

@@ -1,21 +1,18 @@
-//! Reads the source at one commit, through readers that cache its trees.
+//! The source at one commit, with its history.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::history::{FoundCommit, last_changes, last_commits};
-use super::place::RepositoryPlace;
+use super::history_end::HistoryEnd;
+use super::reader::{Reader, ReaderCache};
 use super::revisions::Resolved;
-use super::{Error, Parents, SourceConfig, cannot_open, revisions, search};
-use crate::git::{
-    self, CommitNode, GitAccess, GitFault, Libgit2Error, ObjectError, ObjectFault, ObjectReader, RepoUrl,
-    Repository, RepositoryPool, authored, commit, raw_commit,
-};
+use super::{Error, Parents, SourceConfig, revisions, search};
+use crate::git::{CommitNode, authored, commit};
 use crate::model::{
-    Attribution, AuthoredCommit, Blob, Commit, CommitId, EntryKind, EnvironmentId, HistoryEvidence,
-    LastChange, ObjectId, Thresholds, Tree, Trees,
+    Attribution, AuthoredCommit, Commit, CommitId, EntryKind, EnvironmentId, HistoryEvidence, LastChange,
+    ObjectId, Trees,
 };
 
 /// One commit of the source and its history. Cheap to clone.
@@ -285,26 +282,7 @@ impl Snapshot {
     /// Returns the history back to all of `ends`. Goes further back if `ends` are on branches that have their
     /// common ancestor there.
     pub(crate) fn history_since(&self, ends: &BTreeSet<CommitId>) -> Result<HistoryEnd, Error> {
-        self.query(|reader, start| {
-            let ends: Vec<CommitId> = ends.iter().copied().collect();
-            let repository = reader.repository();
-            let last = commit::common_ancestor(repository, &ends)?;
-            let before = match last {
-                Some(last) => CommitNode::read(repository, last)?.parents(Parents::All).to_vec(),
-                None => Vec::new(),
-            };
-            let commits = commit::newest_first(repository, start, Parents::All, &before)?;
-            let commits = commits.map(|commit| CommitNode::read(repository, commit?));
-            let commits = commits.collect::<Result<_, _>>()?;
-            let (mut older, mut next) = (None, last);
-            for _ in 0..HistoryEnd::OLDER {
-                // The clone may be shallow, and then less is known.
-                let Some(node) = next.and_then(|id| CommitNode::read(repository, id).ok()) else { break };
-                older = Some(older.map_or(node.time, |time: i64| time.min(node.time)));
-                next = node.parents(Parents::First).first().copied();
-            }
-            Ok(HistoryEnd { commits, before, older })
-        })
+        self.query(|reader, start| Ok(HistoryEnd::read(reader.repository(), start, ends)?))
     }
 
     /// Returns for each of `paths` (relative to the root, and with commits of `history`) those of its commits
@@ -443,51 +421,6 @@ impl Snapshot {
     }
 }
 
-/// The newest part of a history.
-pub(crate) struct HistoryEnd {
-    /// Newest first: each commit before its parents.
-    commits: Vec<CommitNode>,
-    /// The newest commits that are not part of it.
-    before: Vec<CommitId>,
-    /// The earliest time of the last commit of it and of some of its ancestors.
-    older: Option<i64>,
-}
-
-impl HistoryEnd {
-    /// The number of ancestors whose times count. All of them are older than what was merged after them, so a
-    /// clock that was ahead deceives nobody as long as one of them is right, and a pull request has at least
-    /// one commit, so they add about a page to the list of requests.
-    const OLDER: usize = 50;
-
-    /// Returns the number of newer commits, of a commit that is part of it.
-    pub(crate) fn position(&self, commit: CommitId) -> Option<usize> {
-        self.commits.iter().position(|found| found.id == commit)
-    }
-
-    /// Returns `commit` and its descendants.
-    pub(crate) fn descendants(&self, commit: CommitId) -> BTreeSet<CommitId> {
-        let mut found = BTreeSet::from([commit]);
-        for node in self.commits.iter().rev() {
-            if node.parents(Parents::All).iter().any(|parent| found.contains(parent)) {
-                found.insert(node.id);
-            }
-        }
-        found
-    }
-
-    /// Returns the parents of a commit that is part of it.
-    pub(crate) fn parents(&self, commit: CommitId) -> &[CommitId] {
-        let found = self.commits.iter().find(|found| found.id == commit);
-        found.map_or(&[], |found| found.parents(Parents::All))
-    }
-
-    /// Returns the earliest time of `commits` and of what they are based on, in seconds since 1970-01-01 UTC.
-    pub(crate) fn earliest(&self, commits: &BTreeSet<CommitId>) -> Option<i64> {
-        let times = self.commits.iter().filter(|found| commits.contains(&found.id)).map(|found| found.time);
-        times.chain(self.older).min()
-    }
-}
-
 /// Returns `root` without outer slashes and `.`; `None` if it contains `..`.
 pub(super) fn components(root: &str) -> Option<String> {
     let parts: Vec<&str> = root.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -562,184 +495,4 @@ fn any_has_trailer(reader: &Reader, start: CommitId, key: &str) -> Result<bool, 
         }
     }
     Ok(false)
-}
-
-/// The open repositories and the trees that the readers of one snapshot share. Contended only for one lookup
-/// at a time.
-#[derive(Debug)]
-pub(super) struct ReaderCache {
-    pool: Arc<RepositoryPool>,
-    trees: Mutex<HashMap<ObjectId, Tree>>,
-    /// The path to check again after an error; `None` for a mirror.
-    place: Option<RepositoryPlace>,
-    /// The host that a mirror can ask for further commits.
-    host: Option<Host>,
-    thresholds: Thresholds,
-}
-
-/// The address of a mirror's source.
-#[derive(Debug)]
-struct Host {
-    url: RepoUrl,
-    access: GitAccess,
-    /// The commits that it did not send.
-    refused: Mutex<BTreeSet<CommitId>>,
-}
-
-/// The name of the last commit that was fetched by its id.
-const RECORDED: &str = "refs/gitoggle/recorded";
-
-impl ReaderCache {
-    pub(super) fn new(pool: RepositoryPool, place: Option<RepositoryPlace>, thresholds: Thresholds) -> Self {
-        Self { pool: Arc::new(pool), trees: Mutex::default(), place, host: None, thresholds }
-    }
-
-    /// Lets missing commits be fetched from the source of a mirror.
-    pub(super) fn of_host(self, url: &RepoUrl, access: &GitAccess) -> Self {
-        let host = Host { url: url.clone(), access: access.clone(), refused: Mutex::default() };
-        Self { host: Some(host), ..self }
-    }
-
-    /// Fetches a commit with its history. Returns whether it is here now: not if there is no host, or it does
-    /// not send the commit.
-    fn fetch(&self, commit: CommitId) -> Result<bool, Error> {
-        let Some(host) = &self.host else { return Ok(false) };
-        let mut refused = host.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if refused.contains(&commit) {
-            return Ok(false);
-        }
-        let refspec = format!("+{commit}:{RECORDED}");
-        match git::fetch(self.pool.folder(), &host.url, &host.access, &[refspec]) {
-            Ok(()) => Ok(true),
-            Err(error) if matches!(error.fault(), Some(GitFault::NoRef | GitFault::Other)) => {
-                tracing::debug!(name: "commit_not_sent", %commit, reason = %error, "the host did not send the recorded commit");
-                refused.insert(commit);
-                Ok(false)
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn recall(&self, id: ObjectId) -> Option<Tree> {
-        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
-        trees.get(&id).cloned()
-    }
-
-    fn keep(&self, id: ObjectId, tree: &Tree) {
-        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
-        if trees.len() < self.thresholds.most_trees {
-            trees.insert(id, tree.clone());
-        }
-    }
-}
-
-/// Reads the objects of a snapshot. Each thread needs its own reader.
-#[derive(Debug)]
-pub struct Reader {
-    objects: ObjectReader,
-    cache: Arc<ReaderCache>,
-}
-
-impl Reader {
-    pub(super) fn open(cache: Arc<ReaderCache>) -> Result<Self, Error> {
-        // Reading objects needs neither the work tree nor its link, which another process may replace.
-        let folder = cache.pool.folder();
-        let objects = cache.pool.open().map_err(|error| match &cache.place {
-            _ if !folder.exists() => Error::Vanished(folder.to_owned()),
-            Some(place) => place.explain(cannot_open(folder, error)),
-            None => cannot_open(folder, error),
-        })?;
-        Ok(Self { objects: ObjectReader::new(objects), cache })
-    }
-
-    /// Returns the folder of the objects and refs.
-    pub(crate) fn folder(&self) -> &Path {
-        self.cache.pool.folder()
-    }
-
-    pub(super) fn thresholds(&self) -> Thresholds {
-        self.cache.thresholds
-    }
-
-    pub(super) fn repository(&self) -> &Repository {
-        self.objects.repository()
-    }
-
-    pub(super) fn is_partial(&self) -> bool {
-        is_partial(self.folder())
-    }
-
-    pub(super) fn commit(&self, id: CommitId) -> Result<Commit, Error> {
-        commit(self.repository(), id).map_err(|error| self.missing(id, error))
-    }
-
-    pub(super) fn raw_commit(&self, id: CommitId) -> Result<Vec<u8>, Error> {
-        raw_commit(self.repository(), id).map_err(|error| self.missing(id, error))
-    }
-
-    /// Returns a commit without its message.
-    pub(super) fn node(&self, id: CommitId) -> Result<CommitNode, Error> {
-        CommitNode::read(self.repository(), id).map_err(|error| self.missing(id, error))
-    }
-
-    /// Returns why `id` could not be read: the repository vanished, or is a partial clone or damaged.
-    fn missing(&self, id: CommitId, error: Libgit2Error) -> Error {
-        self.fault(ObjectFault::of(id.0, error))
-    }
-
-    pub(super) fn fault(&self, fault: ObjectFault) -> Error {
-        self.explain(match fault {
-            ObjectFault::Missing(id) if self.is_partial() => Error::PartialClone(id),
-            fault => fault.into(),
-        })
-    }
-
-    /// Returns the cause of `error`. Another process may have removed or replaced the repository.
-    pub(super) fn explain(&self, error: Error) -> Error {
-        match (self.folder().join("objects").exists(), &self.cache.place) {
-            (false, _) => Error::Vanished(self.folder().to_owned()),
-            (true, Some(place)) => place.explain(error),
-            (true, None) => error,
-        }
-    }
-}
-
-impl Trees for Reader {
-    type Error = Error;
-
-    fn tree(&self, id: ObjectId) -> Result<Tree, Error> {
-        if let Some(tree) = self.cache.recall(id) {
-            return Ok(tree);
-        }
-        let tree = self.objects.tree(id).map_err(|error| self.fault(error.fault))?;
-        self.cache.keep(id, &tree);
-        Ok(tree)
-    }
-
-    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
-        self.cache.recall(id).or_else(|| {
-            let tree = self.objects.find_tree(id)?;
-            self.cache.keep(id, &tree);
-            Some(tree)
-        })
-    }
-
-    fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, Error> {
-        match self.objects.blob(id, limit) {
-            Ok(blob) => Ok(blob),
-            Err(ObjectError { fault, .. }) => match self.fault(fault) {
-                // Missing content holds only its toggle (src/source/README.md, "Which commit").
-                Error::PartialClone(_) => Ok(Blob::Missing),
-                error => Err(error),
-            },
-        }
-    }
-}
-
-/// Returns whether a pack has the `.promisor` file of a partial clone.
-fn is_partial(folder: &Path) -> bool {
-    let packs = std::fs::read_dir(folder.join("objects/pack"));
-    packs.is_ok_and(|packs| {
-        packs.flatten().any(|file| file.path().extension().is_some_and(|extension| extension == "promisor"))
-    })
 }

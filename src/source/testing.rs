@@ -56,7 +56,7 @@ pub(crate) fn config(location: RepoUrl) -> SourceConfig {
         location,
         reference: None,
         root: String::new(),
-        first_parent: Parents::All,
+        parents: Parents::All,
         access: GitAccess {
             network: Network::default(),
             credentials: None,

@@ -251,7 +251,7 @@ impl Bench {
             location: RepoUrl::local(&self.fixture.repo),
             reference: None,
             root: String::new(),
-            first_parent: Parents::All,
+            parents: Parents::All,
             access: GitAccess {
                 network: Network::default(),
                 credentials: None,

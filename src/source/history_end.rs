@@ -1,0 +1,78 @@
+//! The newest part of a history, back to some commits of it.
+
+use std::collections::BTreeSet;
+
+use super::Parents;
+use crate::git::{CommitNode, Libgit2Error, Repository, commit};
+use crate::model::CommitId;
+
+/// The newest part of a history.
+pub(crate) struct HistoryEnd {
+    /// Newest first: each commit before its parents.
+    pub(super) commits: Vec<CommitNode>,
+    /// The newest commits that are not part of it.
+    pub(super) before: Vec<CommitId>,
+    /// The earliest time of the last commit of it and of some of its ancestors.
+    older: Option<i64>,
+}
+
+impl HistoryEnd {
+    /// The number of ancestors whose times count. All of them are older than what was merged after them, so a
+    /// clock that was ahead deceives nobody as long as one of them is right, and a pull request has at least
+    /// one commit, so they add about a page to the list of requests.
+    const OLDER: usize = 50;
+
+    /// Reads the history of `start` back to all of `ends`, or further back to their common ancestor if they
+    /// are on branches.
+    pub(super) fn read(
+        repository: &Repository,
+        start: CommitId,
+        ends: &BTreeSet<CommitId>,
+    ) -> Result<Self, Libgit2Error> {
+        let ends: Vec<CommitId> = ends.iter().copied().collect();
+        let last = commit::common_ancestor(repository, &ends)?;
+        let before = match last {
+            Some(last) => CommitNode::read(repository, last)?.parents(Parents::All).to_vec(),
+            None => Vec::new(),
+        };
+        let commits = commit::newest_first(repository, start, Parents::All, &before)?;
+        let commits = commits.map(|commit| CommitNode::read(repository, commit?));
+        let commits = commits.collect::<Result<_, _>>()?;
+        let (mut older, mut next) = (None, last);
+        for _ in 0..Self::OLDER {
+            // The clone may be shallow, and then less is known.
+            let Some(node) = next.and_then(|id| CommitNode::read(repository, id).ok()) else { break };
+            older = Some(older.map_or(node.time, |time: i64| time.min(node.time)));
+            next = node.parents(Parents::First).first().copied();
+        }
+        Ok(Self { commits, before, older })
+    }
+
+    /// Returns the number of newer commits, of a commit that is part of it.
+    pub(crate) fn position(&self, commit: CommitId) -> Option<usize> {
+        self.commits.iter().position(|found| found.id == commit)
+    }
+
+    /// Returns `commit` and its descendants.
+    pub(crate) fn descendants(&self, commit: CommitId) -> BTreeSet<CommitId> {
+        let mut found = BTreeSet::from([commit]);
+        for node in self.commits.iter().rev() {
+            if node.parents(Parents::All).iter().any(|parent| found.contains(parent)) {
+                found.insert(node.id);
+            }
+        }
+        found
+    }
+
+    /// Returns the parents of a commit that is part of it.
+    pub(crate) fn parents(&self, commit: CommitId) -> &[CommitId] {
+        let found = self.commits.iter().find(|found| found.id == commit);
+        found.map_or(&[], |found| found.parents(Parents::All))
+    }
+
+    /// Returns the earliest time of `commits` and of what they are based on, in seconds since 1970-01-01 UTC.
+    pub(crate) fn earliest(&self, commits: &BTreeSet<CommitId>) -> Option<i64> {
+        let times = self.commits.iter().filter(|found| commits.contains(&found.id)).map(|found| found.time);
+        times.chain(self.older).min()
+    }
+}
