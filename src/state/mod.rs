@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 mod applied;
+mod clock;
 mod error;
 mod files;
 pub(crate) mod folder;
@@ -19,8 +20,8 @@ pub use applied::{
     AppliedEdit, AppliedHistory, AppliedRevision, DeploymentQuery, DocumentPair, DocumentReader, PassHead,
     RecordsSince, Revisions, Tip,
 };
+pub use clock::{Clock, SystemClock};
 pub use error::Error;
-pub use files::{Clock, Stop, SystemClock};
 pub use folder::{Holder, foreign, this_process};
 pub use journal::{Begun, Journal};
 pub use live_versions::{EqualVersion, LiveVersions, OtherVersion};
@@ -30,7 +31,7 @@ pub(crate) use shared::SimulatedRemote;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;
 pub(crate) use shared::{GitProgram, RemoteRef};
-pub use shared::{MayRestore, Queues, RemoteFault, SharedOptions, SharedRemote};
+pub use shared::{MayRestore, Queues, RemoteFault, SharedOptions, SharedRemote, Stop};
 pub use sidecar::{CleanPass, Failures};
 pub use snapshot::StateSnapshot;
 pub use store::{Options, Store};

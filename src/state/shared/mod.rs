@@ -35,7 +35,7 @@ use remote::{Patience, REF_POLL, RETRY, TrackedRef};
 use super::applied::{AppliedRepository, PassHead, SkipIfUnchanged, Tip, unkept};
 use super::folder::Place;
 use super::journal::{JournalFile, JournalIndex, JournalTrim};
-use super::{Clock, Error, Stop, folder};
+use super::{Clock, Error, folder};
 use crate::git::Failpoints;
 use crate::model::{CommitId, Sent, ToggleId};
 
@@ -47,6 +47,9 @@ pub struct SharedOptions {
     /// What reads and moves the ref.
     pub(crate) host: Arc<dyn RemoteRef>,
 }
+
+/// Returns whether the process should end. Called repeatedly during a wait.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// Told, in a sentence, which process publishes while another one waits for it.
 pub type Queues<'a> = &'a dyn Fn(&str);
