@@ -19,9 +19,9 @@ use tokio::time::Instant;
 
 use super::Limits;
 use super::order::{Item, Order};
+use super::turns::Turns;
 use crate::model::{OutcomeKind, Thresholds};
 use crate::pass::StopReason;
-use crate::plan::Turn;
 use crate::service::retry::{self, Again, Evidence, PassEffect, Repeat, RetryContext, TokenState, effect};
 use crate::service::{Outcome, ServiceTrust};
 use crate::transport::probe_backoff;
@@ -614,50 +614,5 @@ impl Dispatcher {
             self.rng.shuffle(queue);
             queue.sort_by_key(|change| self.items[*change].rank());
         }
-    }
-}
-
-/// The changes that wait until those that they need have ended, whatever the result: a failure concerns its
-/// toggle alone.
-#[derive(Debug, Default)]
-struct Turns {
-    /// The number of changes of each turn that have not ended.
-    open: BTreeMap<Turn, usize>,
-    waiting: BTreeMap<Turn, Vec<usize>>,
-}
-
-impl Turns {
-    fn open(&mut self, turn: Turn) {
-        *self.open.entry(turn).or_default() += 1;
-    }
-
-    /// Returns whether no change of the group with a lower level is open.
-    fn is_next(&self, turn: Turn) -> bool {
-        self.next_of(turn.group) == Some(turn)
-    }
-
-    fn next_of(&self, group: usize) -> Option<Turn> {
-        let (turn, _) = self.open.range(Turn { group, level: 0 }..).next()?;
-        (turn.group == group).then_some(*turn)
-    }
-
-    fn wait(&mut self, turn: Turn, change: usize) {
-        self.waiting.entry(turn).or_default().push(change);
-    }
-
-    /// Notes that a change has ended. Returns those that waited for it alone.
-    fn close(&mut self, turn: Turn) -> Vec<usize> {
-        if let Some(count) = self.open.get_mut(&turn) {
-            *count -= 1;
-            if *count == 0 {
-                self.open.remove(&turn);
-            }
-        }
-        let next = self.next_of(turn.group);
-        next.and_then(|next| self.waiting.remove(&next)).unwrap_or_default()
-    }
-
-    fn are_over(&self) -> bool {
-        self.waiting.is_empty()
     }
 }
