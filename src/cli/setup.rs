@@ -1,32 +1,20 @@
 //! Converts settings to the configuration of a pass, and reads every secret and the CA file at startup, so
 //! that a missing file is reported before a pass needs it.
-//!
-//! Handles signals, too. SIGHUP triggers a pass of the daemon. The first SIGINT or SIGTERM stops new requests
-//! and waits for open ones, for 25 s at most; the second ends the process. Processes of `git` end with this
-//! one.
 
-use std::io;
-use std::ops::Deref;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use std::sync::Arc;
 
 use super::failure::{ExitStatus, Failure};
 use crate::config::{Command, OutputFormat, Settings, StateRemote, settings};
-use crate::daemon::Control;
-use crate::git::{self, GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
+use crate::git::{GitAccess, GitCredentials, RepoUrl, TrustedKeys, UserConfig};
 use crate::model::{Thresholds, escaped};
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass;
-use crate::pass::{Config, Limits, OriginState, PassContext, Rules, Runtime, SharedState};
+use crate::pass::{Config, Limits, OriginState, Rules, SharedState};
 use crate::plan::{OnDrift, Policy};
 use crate::report::MOST_SHOWN;
 use crate::service::{BaseUrl, ClientConfig, ClientError};
 use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, GitProgram, SharedRemote, SystemClock};
-use crate::telemetry::Stream;
 use crate::transport::{Network, Secret, SecretSource};
 
 /// Builds the configuration of a pass.
@@ -245,100 +233,6 @@ pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
     standard.into_iter().chain(slack).collect()
 }
 
-/// A runtime that does not wait for its threads at the end.
-pub(super) struct CommandRuntime(Option<tokio::runtime::Runtime>);
-
-impl Deref for CommandRuntime {
-    type Target = tokio::runtime::Runtime;
-
-    fn deref(&self) -> &Self::Target {
-        self.0.as_ref().expect("the runtime is present until the drop")
-    }
-}
-
-impl Drop for CommandRuntime {
-    fn drop(&mut self) {
-        // A fetch that hangs only updates a cache.
-        self.0.take().into_iter().for_each(tokio::runtime::Runtime::shutdown_background);
-    }
-}
-
-pub(super) fn runtime(threads: usize) -> Result<CommandRuntime, Failure> {
-    start(tokio::runtime::Builder::new_multi_thread().worker_threads(threads), threads)
-}
-
-/// Starts a runtime. It has one thread for blocking work from the start: without one, it would panic if the
-/// system has no thread left; with one, the work waits for a thread.
-pub(super) fn start(
-    runtime: &mut tokio::runtime::Builder,
-    workers: usize,
-) -> Result<CommandRuntime, Failure> {
-    const DOING: &str = "start the threads of this process";
-    try_threads(workers + 1).map_err(Failure::could_not(DOING))?;
-    let built = quietly(|| {
-        // Before the thread starts: the end of any other runtime would wait for a thread that never ends.
-        let runtime = CommandRuntime(Some(runtime.enable_all().build()?));
-        runtime.spawn_blocking(|| {
-            loop {
-                std::thread::park();
-            }
-        });
-        Ok::<_, io::Error>(runtime)
-    });
-    built.map_err(Failure::could_not(DOING))?.map_err(Failure::failed)
-}
-
-/// Starts as many threads at a time, and ends them. If only some of a runtime's threads can start, it waits for
-/// ever for the end of those.
-fn try_threads(count: usize) -> io::Result<()> {
-    let running = || std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
-    let (before, gate) = (running(), Mutex::new(()));
-    std::thread::scope(|scope| {
-        let _closed = gate.lock();
-        let start = || std::thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()));
-        (0..count).try_for_each(|_| start().map(drop))
-    })?;
-    // For a moment, a thread that has ended counts for the limit of the system.
-    for _ in 0..100 {
-        if running() <= before {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Ok(())
-}
-
-/// Returns the message of a panic of `work`, which is not printed.
-fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-    std::panic::set_hook(hook);
-    result.map_err(|panic| {
-        panic.downcast::<String>().map_or_else(|_| "no thread is left".to_owned(), |text| *text)
-    })
-}
-
-/// Starts the runtime of a command that sends requests from its main thread, and returns the flag that a
-/// signal sets.
-pub(super) fn stoppable() -> Result<(CommandRuntime, watch::Receiver<bool>), Failure> {
-    let runtime = runtime(1)?;
-    let stop = {
-        let _entered = runtime.enter();
-        let stop = stop_on_signal().map_err(Failure::failed)?;
-        limit_stop(stop.clone());
-        stop
-    };
-    Ok((runtime, stop))
-}
-
-/// Starts the runtime of a command that only reads the service, and the context that a signal stops.
-pub(super) fn requests() -> Result<(CommandRuntime, PassContext), Failure> {
-    let (runtime, stop) = stoppable()?;
-    let context = PassContext::new(Runtime::new(runtime.handle().clone()), stop, |_| {});
-    Ok((runtime, context))
-}
-
 fn usage(message: &str) -> Failure {
     Failure::new(ExitStatus::Usage, message.to_owned())
 }
@@ -389,82 +283,4 @@ fn readable(name: &str, secret: &SecretSource) -> Result<(), Failure> {
     let hint = error.hint();
     let flag = name.replace('_', "-");
     Err(Failure::could_not(format!("use `--{flag}-file`"))(error).hint(hint))
-}
-
-/// How long a command that is told to end may take to record what it did, as the daemon may.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
-
-struct EndSignals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl EndSignals {
-    fn new() -> io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    /// Waits for the next signal. Returns 128 plus its number, as in shells.
-    async fn next(&mut self) -> i32 {
-        tokio::select! {
-            _ = self.interrupt.recv() => 130,
-            _ = self.terminate.recv() => 143,
-        }
-    }
-}
-
-/// Returns a flag that the first signal sets. Must be called within a runtime.
-pub(super) fn stop_on_signal() -> io::Result<watch::Receiver<bool>> {
-    let mut signals = EndSignals::new()?;
-    let (stop, stopped) = watch::channel(false);
-    tokio::spawn(async move {
-        signals.next().await;
-        git::wind_down();
-        let _ = stop.send(true);
-        // The second signal does not wait for open requests (src/cli/README.md, "Commands that publish").
-        exit(signals.next().await);
-    });
-    Ok(stopped)
-}
-
-/// Ends a command that was told to end and has not ended after a while: a request that is still open is then
-/// unknown, and the journal has it. Must be called within a runtime.
-fn limit_stop(mut stop: watch::Receiver<bool>) {
-    tokio::spawn(async move {
-        if stop.wait_for(|stop| *stop).await.is_ok() {
-            tokio::time::sleep(SHUTDOWN_GRACE).await;
-            let _ =
-                Stream::Stderr.print("error: interrupted while a request was open; the next run continues\n");
-            exit(1);
-        }
-    });
-}
-
-/// Ends the process at the first signal, together with its processes of `git`, which do not get the signals
-/// of a terminal.
-pub(super) fn exit_on_signal() -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut signals = {
-        let _entered = runtime.enter();
-        EndSignals::new()?
-    };
-    std::thread::Builder::new().spawn(move || exit(runtime.block_on(signals.next())))?;
-    Ok(())
-}
-
-fn exit(code: i32) {
-    git::kill_all();
-    std::process::exit(code);
-}
-
-/// Orders a pass at every SIGHUP, like `POST /reconcile`. Every pass reads secrets and the CA file again.
-pub(super) fn reload_on_hangup(control: Control) -> io::Result<()> {
-    let mut hangup = signal(SignalKind::hangup())?;
-    tokio::spawn(async move {
-        while hangup.recv().await.is_some() {
-            // The driver has ended only if the process ends.
-            let _ = control.reconcile().await;
-        }
-    });
-    Ok(())
 }

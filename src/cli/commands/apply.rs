@@ -15,7 +15,7 @@ use crate::cli::failure::{ExitStatus, Failure, JsonError};
 use crate::cli::forge::{self, links};
 use crate::cli::observer::{Progress, ResultTiming};
 use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
-use crate::cli::setup;
+use crate::cli::{runtime, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::drift::{DriftScanner, overwritable};
 use crate::forge::{CommitVerdict, ForgeRetries};
@@ -100,7 +100,7 @@ fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPa
     let config = Config { reviews, ..setup::config(settings, CacheMode::Keep)? };
     let host = setup::service(&config);
     let mut reconciler = open(config)?;
-    let (runtime, stop) = setup::stoppable()?;
+    let (runtime, stop) = runtime::stoppable()?;
     let results = match settings.output {
         OutputFormat::Human => ResultTiming::AsTheyEnd,
         _ => ResultTiming::AtTheEnd,

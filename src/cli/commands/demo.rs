@@ -17,7 +17,7 @@ use crate::authoring::Existing;
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::observer::ResultLines;
 use crate::cli::output::{self, color};
-use crate::cli::setup;
+use crate::cli::{runtime, setup, signals};
 use crate::config::Settings;
 use crate::document;
 use crate::drift::{DriftCheck, ScanDepth};
@@ -88,8 +88,8 @@ content:
 ";
 
 pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitStatus, Failure> {
-    setup::runtime(2)?.block_on(async {
-        let mut stop = setup::stop_on_signal().map_err(Failure::failed)?;
+    runtime::multi_threaded(2)?.block_on(async {
+        let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
         tokio::select! {
             result = show(settings, args) => result.map(|()| ExitStatus::Clean),
             _ = stop.wait_for(|stop| *stop) => Ok(ExitStatus::Clean),

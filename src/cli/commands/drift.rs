@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::args::glob;
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
-use crate::cli::setup;
+use crate::cli::{runtime, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::drift::{DriftCheck, DriftScan, ScanDepth};
 use crate::model::{Scope, ToggleId, command_line, escaped, shell_word};
@@ -59,7 +59,7 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs) -> Result<ExitStatus, F
 pub(super) fn scan(settings: &Settings, globs: &[String], depth: ScanDepth) -> Result<DriftScan, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let globs = Scope::new(globs).map_err(Failure::failed)?;
-    let (_runtime, context) = setup::requests()?;
+    let (_runtime, context) = runtime::for_reads()?;
     Ok(DriftCheck { globs: &globs, depth }.run(&config, &context)?)
 }
 

@@ -14,7 +14,7 @@ use crate::cli::args::glob;
 use crate::cli::failure::{ExitStatus, Failure, JsonError};
 use crate::cli::observer::{begin, progress_bar};
 use crate::cli::output::{Formats, note, print, print_json, show, step_summary};
-use crate::cli::setup;
+use crate::cli::{runtime, setup, signals};
 use crate::config::{OutputFormat, Settings};
 use crate::document::Check;
 use crate::drift::ScanDepth;
@@ -140,10 +140,10 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
 }
 
 fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
-    let runtime = setup::runtime(THREADS)?;
+    let runtime = runtime::multi_threaded(THREADS)?;
     let bar = progress_bar();
     let report = runtime.block_on(async {
-        let stop = setup::stop_on_signal().map_err(Failure::failed)?;
+        let stop = signals::stop_on_signal().map_err(Failure::failed)?;
         let observe = |event| match event {
             ImportEvent::Begins(count) => begin(&bar, count),
             ImportEvent::Done => bar.inc(1),

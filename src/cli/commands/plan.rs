@@ -7,7 +7,7 @@ use crate::cli::audience::AudienceArgs;
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::forge::{self, RequestTarget};
 use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
-use crate::cli::{audience, setup};
+use crate::cli::{audience, runtime, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::{Action, escaped};
@@ -214,7 +214,7 @@ fn unread_note(settings: &Settings, plan: &Plan) -> Option<String> {
 }
 
 fn live(config: &pass::Config, files: pass::Files) -> Result<pass::Planned, Failure> {
-    let (_runtime, context) = setup::requests()?;
+    let (_runtime, context) = runtime::for_reads()?;
     Ok(crate::drift::plan_live(config, files, &context)?)
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::admin::{self, Admin};
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::observer::RunObserver;
-use crate::cli::{forge, setup};
+use crate::cli::{forge, runtime, setup, signals};
 use crate::config::Settings;
 use crate::daemon::{
     self, Control, DeploymentHistory, DocumentPaths, Driver, Heartbeat, Metrics, Status, Trigger,
@@ -36,12 +36,12 @@ pub(super) fn run(settings: &Settings, _: &RunArgs) -> Result<ExitStatus, Failur
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // Idle threads keep the memory of what they read, and the daemon rests between passes.
     runtime.worker_threads(WORKERS).thread_keep_alive(Duration::from_millis(500));
-    setup::start(&mut runtime, WORKERS)?.block_on(serve(settings))
+    runtime::start(&mut runtime, WORKERS)?.block_on(serve(settings))
 }
 
 async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     // First, so that a signal during the start has the same exit code as a later one.
-    let stop = setup::stop_on_signal().map_err(Failure::failed)?;
+    let stop = signals::stop_on_signal().map_err(Failure::failed)?;
     let mut config = setup::config(settings, CacheMode::Keep)?;
     config.ignore_user_git_config();
     // Bound before the first pass, so that a port in use ends the process at startup.
@@ -52,7 +52,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let metrics = Metrics::new();
     let stale_after = settings.unready_after();
     let heartbeat = Heartbeat::new(Duration::from_secs(90).max(settings.poll_interval * 3));
-    setup::reload_on_hangup(control.clone()).map_err(Failure::failed)?;
+    signals::reload_on_hangup(control.clone()).map_err(Failure::failed)?;
     notify(settings, &config, &metrics, status.clone());
     let watching = watch_source(settings, &status, &lookup);
     if let Some(listener) = listener {

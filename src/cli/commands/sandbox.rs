@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::print;
-use crate::cli::setup;
+use crate::cli::{runtime, signals};
 use crate::config::{Settings, count, ratio};
 use crate::model::{ServiceKind, duration, escaped};
 use crate::sandbox::{Faults, Sandbox, SandboxConfig};
@@ -66,13 +66,13 @@ pub(crate) struct FaultArgs {
 }
 
 pub(super) fn run(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Failure> {
-    setup::runtime(1)?.block_on(serve(settings, args))
+    runtime::multi_threaded(1)?.block_on(serve(settings, args))
 }
 
 async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Failure> {
     let data = data(settings.service_kind, args)?;
     let token = settings.sandbox_token.read().map_err(Failure::failed)?;
-    let mut stop = setup::stop_on_signal().map_err(Failure::failed)?;
+    let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
     let sandbox = Sandbox::start(SandboxConfig {
         listen: args.listen,
         ca_file: args.ca_out.clone(),

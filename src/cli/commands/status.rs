@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::plan;
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, note, print, print_json, show, step_summary};
-use crate::cli::setup;
+use crate::cli::{runtime, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::daemon::{self, Readiness, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{HoldKind, counted, escaped};
@@ -61,7 +61,7 @@ pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitStatus, 
     let config = setup::config(settings, CacheMode::Untouched)?;
     let daemon::StatusReport { planned, status } = match settings.live {
         true => {
-            let (_runtime, context) = setup::requests()?;
+            let (_runtime, context) = runtime::for_reads()?;
             daemon::status_live(&config, &context)?
         }
         false => daemon::status(&config)?,
