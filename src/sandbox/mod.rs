@@ -2,16 +2,18 @@
 
 mod documented;
 mod featureprobe;
+mod identity;
+mod instructions;
 mod store;
 #[cfg(test)]
 mod tests;
 
 pub use featureprobe::{ApiCall, RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
+pub use identity::CertificateError;
 pub use store::{Faults, ReceivedRequest};
 
-use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,18 +25,15 @@ use hyper::server::conn::http1::Builder;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
-};
-use rustls::ServerConfig;
-use rustls::pki_types::PrivateKeyDer;
+use identity::{Identity, write_pem};
+use instructions::SandboxConnection;
 use store::{HistoryFile, RequestLog, SandboxState, StoredDocument};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use crate::model::{ServiceKind, escaped, shell_word};
+use crate::model::ServiceKind;
 use crate::transport::Secret;
 
 #[derive(Clone, Debug)]
@@ -238,128 +237,4 @@ fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
         Ok((TcpListener::from_std(listener)?, address))
     };
     listen().map_err(|source| Error::Listen { address, source })
-}
-
-/// The token that the documentation names, which is not a secret.
-const DOCUMENTED_TOKEN: &str = "sandbox-token";
-
-/// How a sandbox is reached.
-#[derive(Clone, Debug)]
-struct SandboxConnection {
-    url: String,
-    ca_file: Option<PathBuf>,
-    token: Secret,
-    kind: ServiceKind,
-}
-
-impl SandboxConnection {
-    /// Returns the steps from a running sandbox to a first result.
-    fn instructions(&self) -> String {
-        let (purpose, command) = if self.kind.can().read_live {
-            ("to import its toggles to the repository in the current folder", "gitoggle import")
-        } else {
-            ("to publish the repository in the current folder", "gitoggle apply --first-pass assert")
-        };
-        let settings = self.settings().into_iter();
-        let settings: String = settings.map(|line| format!("  {}\n", escaped(&line))).collect();
-        format!("to use it in another terminal:\n{settings}{purpose}:\n  {command}\n")
-    }
-
-    fn settings(&self) -> Vec<String> {
-        let mut lines = vec![export("BASE_URL", &self.url)];
-        lines.push(match &self.ca_file {
-            Some(file) => export("CA_FILE", &shell_word(&absolute(file))),
-            None => "# its certificate: start the sandbox with --ca-out ca.pem".to_owned(),
-        });
-        lines.push(match self.token.expose() {
-            DOCUMENTED_TOKEN => export("TOKEN", DOCUMENTED_TOKEN),
-            // What is printed may be logged.
-            _ => export("TOKEN", "\"$GITOGGLE_SANDBOX_TOKEN\""),
-        });
-        if self.kind != ServiceKind::default() {
-            lines.push(export("SERVICE_KIND", self.kind.as_str()));
-        }
-        lines
-    }
-}
-
-fn export(name: &str, value: &str) -> String {
-    format!("export GITOGGLE_{name}={value}")
-}
-
-/// Returns the path of a file for a shell in any folder.
-fn absolute(given: &Path) -> String {
-    let path = given.canonicalize().or_else(|_| std::path::absolute(given));
-    let path = path.as_deref().unwrap_or(given);
-    path.to_string_lossy().into_owned()
-}
-
-/// A certificate that cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum CertificateError {
-    #[error("could not make a certificate")]
-    Make(#[from] rcgen::Error),
-    #[error("could not set up TLS")]
-    Tls(#[from] rustls::Error),
-}
-
-/// The certificates of the server and of its authority.
-struct Identity {
-    /// The authority's certificate, for `--ca-file`.
-    ca_pem: String,
-    /// The server's side of TLS.
-    tls: Arc<ServerConfig>,
-}
-
-impl Identity {
-    fn new() -> Result<Self, CertificateError> {
-        // Clients reject a CA certificate as the certificate of a server, so the server needs another one.
-        let ca_key = KeyPair::generate()?;
-        let ca = authority()?.self_signed(&ca_key)?;
-        let key = KeyPair::generate()?;
-        let leaf = leaf()?.signed_by(&key, &ca, &ca_key)?;
-        let private = PrivateKeyDer::try_from(key.serialize_der())
-            .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
-        // The process's default provider may not be installed yet.
-        let tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![leaf.der().clone()], private)?;
-        Ok(Self { ca_pem: ca.pem(), tls: Arc::new(tls) })
-    }
-}
-
-fn authority() -> Result<CertificateParams, rcgen::Error> {
-    let mut params = CertificateParams::new(Vec::<String>::new())?;
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params.distinguished_name.push(DnType::CommonName, "gitoggle sandbox, for tests only");
-    Ok(params)
-}
-
-fn leaf() -> Result<CertificateParams, rcgen::Error> {
-    let mut params = CertificateParams::new(["localhost", "127.0.0.1", "::1"].map(str::to_owned))?;
-    params.distinguished_name.push(DnType::CommonName, "gitoggle sandbox");
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    params.use_authority_key_identifier_extension = true;
-    Ok(params)
-}
-
-/// Writes the authority's certificate so that a reader sees all of it or nothing.
-fn write_pem(path: &Path, pem: &str) -> std::io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder)?;
-    file.write_all(pem.as_bytes())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// A certificate is public, and another user's program may be the one that needs it.
-fn readable() -> std::fs::Permissions {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::Permissions::from_mode(0o644)
 }
