@@ -444,31 +444,11 @@ const OF_JOBS: &str = "note: with `--state-remote origin`, jobs of CI and other 
 
 /// Returns the commands that follow, with the flags of this one, or nothing if no document was written.
 fn next_commands(report: &ImportReport, message: Option<&Path>, all: &Settings) -> String {
-    let written = report.results.values().filter_map(|result| match result {
-        ImportResult::Replaced { path, .. } | ImportResult::Written { path } => Some(path.as_str()),
-        _ => None,
-    });
-    let folders: BTreeSet<&str> = written.filter_map(|path| path.split('/').next()).collect();
-    if folders.is_empty() {
+    let Some(folders) = written_folders(report) else {
         return String::new();
-    }
-    let folders = match folders.len() {
-        ..=MOST_FOLDERS => folders.into_iter().map(shell_word).collect::<Vec<_>>().join(" "),
-        _ => ".".to_owned(),
     };
     let git = git(report);
-    // Documents that were replaced were there before, so their environments have had their first pass, or
-    // hold it.
-    let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
-    let message = match message.map(|path| match git.as_str() {
-        "git" => Ok(path.to_path_buf()),
-        // `git -C` reads it from another folder.
-        _ => std::path::absolute(path),
-    }) {
-        Some(Ok(path)) => format!("--file {}", shell_word(&path.to_string_lossy())),
-        _ => "-m 'Import toggles'".to_owned(),
-    };
-    let mut text = format!("next:\n  {git} add {folders}\n  {git} commit {message}\n");
+    let mut text = format!("next:\n  {git} add {folders}\n  {git} commit {}\n", message_flag(message, &git));
     let repo = match all.repo.local_path().is_some_and(|repo| is_same_folder(repo, &report.top)) {
         true => String::new(),
         // An import finds the top of a work tree from a folder below it; the other commands take the folder
@@ -477,38 +457,63 @@ fn next_commands(report: &ImportReport, message: Option<&Path>, all: &Settings) 
     };
     // Jobs of CI have no other state than a shared one. To them, what is adopted locally would be a first
     // pass.
-    let shared = match all.state_remote.is_none() && all.base_url.is_some() && has_origin(&report.top) {
-        true => " --state-remote origin",
-        false => "",
-    };
-    let mut then = |words: &str| {
-        let shared = if words == "validate" { "" } else { shared };
+    let is_shared = all.state_remote.is_none() && all.base_url.is_some() && has_origin(&report.top);
+    let shared = if is_shared { " --state-remote origin" } else { "" };
+    for words in adoption(report, all) {
         let _ = writeln!(text, "  {}", command_line(&format!("gitoggle {words}{repo}{shared}")));
-    };
-    match all.base_url {
-        // Without the address of a service, nothing can be adopted.
-        None => then("validate"),
-        Some(_) => {
-            // The documented service cannot be read, so a plan cannot compare with it.
-            let is_readable = all.service_kind.can().read_live;
-            match (is_readable, written) {
-                (true, _) => then("plan --live"),
-                (false, 0) => then("plan"),
-                (false, _) => then("plan --first-pass adopt"),
-            }
-            match written {
-                0 => then("apply"),
-                _ => then("apply --first-pass adopt"),
-            }
-            if !shared.is_empty() {
-                text.push_str(OF_JOBS);
-            }
-            if !is_readable {
-                text.push_str(OF_DOCUMENTED);
-            }
-        }
+    }
+    if is_shared {
+        text.push_str(OF_JOBS);
+    }
+    if all.base_url.is_some() && !all.service_kind.can().read_live {
+        text.push_str(OF_DOCUMENTED);
     }
     text
+}
+
+/// Returns what `git add` takes; nothing if no document was written.
+fn written_folders(report: &ImportReport) -> Option<String> {
+    let written = report.results.values().filter_map(|result| match result {
+        ImportResult::Replaced { path, .. } | ImportResult::Written { path } => Some(path.as_str()),
+        _ => None,
+    });
+    let folders: BTreeSet<&str> = written.filter_map(|path| path.split('/').next()).collect();
+    match folders.len() {
+        0 => None,
+        ..=MOST_FOLDERS => Some(folders.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")),
+        _ => Some(".".to_owned()),
+    }
+}
+
+/// Returns the flag of `git commit` for the message in a file, or for a short one.
+fn message_flag(file: Option<&Path>, git: &str) -> String {
+    let path = file.map(|path| match git {
+        "git" => Ok(path.to_path_buf()),
+        // `git -C` reads it from another folder.
+        _ => std::path::absolute(path),
+    });
+    match path {
+        Some(Ok(path)) => format!("--file {}", shell_word(&path.to_string_lossy())),
+        _ => "-m 'Import toggles'".to_owned(),
+    }
+}
+
+/// Returns the commands that adopt the imported documents. Without the address of a service, nothing can be
+/// adopted.
+fn adoption(report: &ImportReport, all: &Settings) -> Vec<&'static str> {
+    if all.base_url.is_none() {
+        return vec!["validate"];
+    }
+    // Documents that were replaced were there before, so their environments have had their first pass, or
+    // hold it.
+    let is_new = report.count(|result| matches!(result, ImportResult::Written { .. })) > 0;
+    let plan = match (all.service_kind.can().read_live, is_new) {
+        (true, _) => "plan --live",
+        // The documented service cannot be read, so a plan cannot compare with it.
+        (false, true) => "plan --first-pass adopt",
+        (false, false) => "plan",
+    };
+    vec![plan, if is_new { "apply --first-pass adopt" } else { "apply" }]
 }
 
 fn git(report: &ImportReport) -> String {
