@@ -49,21 +49,9 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
     if top_of(folder).is_none() {
         Sample::create(folder).map_err(Failure::failed)?;
     }
-    let schema = |schema| serde_json::to_string_pretty(&schema).map(|text| Cow::from(text + "\n"));
-    let of_documents = schema(document::schema(settings.service_kind)).map_err(Failure::failed)?;
-    let of_tests = schema(document::test_schema()).map_err(Failure::failed)?;
-    let mut files = FILES
-        .map(|(path, text)| {
-            // The file is where the others are copied to.
-            let text = text.strip_prefix(COPY).unwrap_or(text);
-            (path, for_kind(text, settings.service_kind))
-        })
-        .to_vec();
-    files.push((".vscode/gitoggle.schema.json", of_documents));
-    files.push((".vscode/gitoggle.test.schema.json", of_tests));
-    files.sort_unstable();
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
     let mut text = String::new();
+    let files = files(settings.service_kind)?;
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
     for (path, result) in create_files(folder, &files)? {
         let verb = match result {
             WriteResult::Written => "created",
@@ -72,19 +60,42 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
         text.push_str(&format!("{verb} {path}\n"));
     }
     print(&text)?;
+    note(&next_steps(folder, settings.service_kind))?;
+    Ok(ExitStatus::Clean)
+}
+
+/// Returns the files to create, sorted by path: paths with their contents.
+fn files(kind: ServiceKind) -> Result<Vec<(&'static str, Cow<'static, str>)>, Failure> {
+    let schema = |schema| {
+        let text = serde_json::to_string_pretty(&schema).map_err(Failure::failed)?;
+        Ok::<_, Failure>(Cow::from(text + "\n"))
+    };
+    let fixed = FILES.into_iter().map(|(path, text)| {
+        // The file is where the others are copied to.
+        let text = text.strip_prefix(COPY).unwrap_or(text);
+        (path, for_kind(text, kind))
+    });
+    let mut files: Vec<_> = fixed.collect();
+    files.push((".vscode/gitoggle.schema.json", schema(document::schema(kind))?));
+    files.push((".vscode/gitoggle.test.schema.json", schema(document::test_schema())?));
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Returns the commands from the starter repository to the first publish.
+fn next_steps(folder: &Path, kind: ServiceKind) -> String {
     let enter = match &*folder.to_string_lossy() {
         "." => String::new(),
         // `cd` would read the name as an option.
         folder if folder.starts_with('-') => format!("  cd {}\n", shell_word(&format!("./{folder}"))),
         folder => format!("  cd {}\n", shell_word(folder)),
     };
-    let kind = settings.service_kind;
     let kind = match kind == ServiceKind::default() {
         true => String::new(),
         false => format!(" --service-kind {}", kind.as_str()),
     };
     let then = |verb: &str, words: &str| command_line(&format!("gitoggle {verb}{kind}{words}"));
-    note(&format!(
+    format!(
         "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  {}\n  {}\n  {}\n\
          before the first push, decide about what the service has; the workflow publishes only what a pull request has shown:\n  \
          {}   # publish these documents\n  \
@@ -101,8 +112,7 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
         then("plan", ""),
         then("apply", " --state-remote origin --first-pass assert"),
         then("apply", " --state-remote origin --first-pass adopt"),
-    ))?;
-    Ok(ExitStatus::Clean)
+    )
 }
 
 /// Returns a file with the kind of service in it, wherever it runs the program.
