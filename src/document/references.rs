@@ -13,8 +13,8 @@ use super::finding::{self, Diagnostic, Finding, Part, Spot, did_you_mean, shown}
 use super::node::PathStep;
 use super::{sdks, syntax, waiver};
 use crate::model::{
-    Blob, Components, Content, Payload, Prerequisite, ReturnType, Sdks, Targeting, components, counted,
-    is_same_value, listed, variation_fits,
+    Blob, Components, Content, Payload, Prerequisite, ReturnType, Sdks, ServiceKind, Targeting, components,
+    counted, is_same_value, listed, variation_fits,
 };
 
 /// What other documents need to know of one.
@@ -44,9 +44,6 @@ fn type_of(targeting: &Targeting) -> ReturnType {
     ReturnType::of(&values.collect::<Vec<_>>())
 }
 
-/// The longest chain of prerequisites that the service accepts, counted in steps from one toggle to the next.
-const LONGEST_CHAIN: usize = 19;
-
 /// The most toggles that a message names.
 const MOST_NAMED: usize = 24;
 
@@ -54,6 +51,8 @@ const MOST_NAMED: usize = 24;
 #[derive(Debug)]
 pub(crate) struct References {
     sdks: Sdks,
+    /// The steps of the longest chain that the service accepts.
+    longest_chain: usize,
     nodes: Vec<ReferenceNode>,
     by_key: HashMap<String, usize>,
 }
@@ -138,9 +137,10 @@ impl ReferenceProblem {
 }
 
 impl References {
-    /// Creates a graph whose findings say what `sdks` do not agree about.
-    pub(crate) fn new(sdks: Sdks) -> Self {
-        Self { sdks, nodes: Vec::new(), by_key: HashMap::new() }
+    /// Creates a graph for a service of this kind, whose findings say what `sdks` do not agree about.
+    pub(crate) fn new(kind: ServiceKind, sdks: Sdks) -> Self {
+        let longest_chain = kind.dialect().limits.map_or(usize::MAX, |limits| limits.chain);
+        Self { sdks, longest_chain, nodes: Vec::new(), by_key: HashMap::new() }
     }
 
     /// Returns the number of the node of the toggle with this key, and whether it is new: then the caller has
@@ -187,7 +187,7 @@ impl References {
         self.nodes[node].targets = targets;
     }
 
-    /// Returns the prerequisites of a toggle that no document has: the index and the key.
+    /// Returns the prerequisites of a toggle; none if its document cannot be read.
     fn prerequisites(&self, node: usize) -> &[Prerequisite] {
         match &self.nodes[node].content {
             NodeContent::Read { prerequisites, .. } => prerequisites,
@@ -350,7 +350,7 @@ impl References {
             return None;
         };
         let mut left = MOST_VISITED;
-        if !self.hides(target, prerequisite, &mut left, LONGEST_CHAIN) {
+        if !self.hides(target, prerequisite, &mut left, self.longest_chain) {
             return None;
         }
         let (message, help) = sdks::nested(self.sdks, self.key(target), &prerequisite.value)?;
@@ -535,7 +535,8 @@ impl Chains {
 
     /// Returns the finding about a chain that is too long.
     fn too_long(&self, graph: &References, node: usize) -> Option<ReferenceProblem> {
-        let length = self.length[node].filter(|length| *length > LONGEST_CHAIN)?;
+        let limit = graph.longest_chain;
+        let length = self.length[node].filter(|length| *length > limit)?;
         let step = |node: usize| {
             let targets = graph.nodes[node].targets.iter().enumerate();
             targets.max_by_key(|(index, target)| {
@@ -552,7 +553,7 @@ impl Chains {
         }
         let more = if length + 1 > names.len() { " → …" } else { "" };
         let message = format!(
-            "this chain of prerequisites has {length} steps, over the limit of {LONGEST_CHAIN}: {}{more}",
+            "this chain of prerequisites has {length} steps, over the limit of {limit}: {}{more}",
             path(&names)
         );
         let help =

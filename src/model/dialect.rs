@@ -52,6 +52,8 @@ pub struct ServiceLimits {
     pub variation_value: usize,
     /// The bytes of the content as sent.
     pub content: usize,
+    /// The steps from one toggle to the next in a chain of prerequisites.
+    pub chain: usize,
 }
 
 /// Any service with the documented endpoint, which only stores.
@@ -83,6 +85,7 @@ const FEATURE_PROBE: Dialect = Dialect {
         variation_name: 128,
         variation_value: 65_535,
         content: 1024 * 1024,
+        chain: 19,
     }),
 };
 

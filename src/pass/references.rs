@@ -168,7 +168,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         referring: &[usize],
     ) -> Result<(Vec<Vec<ReferenceProblem>>, NeededKeys), Error> {
         let place = noted[referring[0]].id.clone();
-        let mut graph = References::new(self.sdks);
+        let mut graph = References::new(self.kind, self.sdks);
         let (mut checked, mut open) = (Vec::with_capacity(referring.len()), Vec::new());
         let mut needs = HashMap::new();
         for at in referring {

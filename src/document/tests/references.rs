@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use super::*;
 use crate::document::references::{Others, ReferenceProblem, References, diagnose, disagreement};
-use crate::model::{Prerequisite, ReturnType, Rule, Sdks};
+use crate::model::{Prerequisite, ReturnType, Rule, Sdks, ServiceKind};
 
 /// A repository in which every key that is asked for is unknown, and every toggle is of one environment.
 struct OneEnvironment<'a>(&'a BTreeMap<String, Targeting>);
@@ -50,7 +50,7 @@ fn problems(all: &BTreeMap<String, Targeting>) -> BTreeMap<&str, Vec<ReferencePr
 }
 
 fn problems_for(sdks: Sdks, all: &BTreeMap<String, Targeting>) -> BTreeMap<&str, Vec<ReferenceProblem>> {
-    let mut graph = References::new(sdks);
+    let mut graph = References::new(ServiceKind::FeatureProbe, sdks);
     let nodes: Vec<usize> = all.keys().map(|key| graph.node(key).0).collect();
     for ((_, targeting), node) in all.iter().zip(&nodes) {
         let keys = graph.fill(*node, &Payload::new(targeting));
@@ -140,7 +140,7 @@ fn a_chain_has_at_most_nineteen_steps() {
 fn a_chain_or_circle_of_all_toggles_is_checked_in_linear_time() {
     const COUNT: usize = 100_000;
     for is_circle in [false, true] {
-        let mut graph = References::new(Sdks::NONE);
+        let mut graph = References::new(ServiceKind::FeatureProbe, Sdks::NONE);
         let nodes: Vec<usize> = (0..COUNT).map(|n| graph.node(&format!("t{n}")).0).collect();
         for (at, node) in nodes.iter().enumerate() {
             let next = if is_circle { (at + 1) % COUNT } else { at + 1 };
@@ -385,7 +385,7 @@ fn a_suggested_prerequisite_is_another_toggle_that_makes_no_circle() {
     ];
     for (edges, from, similar, is_suggested) in cases {
         let all = graph(edges);
-        let mut graph = References::new("node".parse().unwrap());
+        let mut graph = References::new(ServiceKind::FeatureProbe, "node".parse().unwrap());
         let nodes: Vec<usize> = all.keys().map(|key| graph.node(key).0).collect();
         for ((_, targeting), node) in all.iter().zip(&nodes) {
             let keys = graph.fill(*node, &Payload::new(targeting));
