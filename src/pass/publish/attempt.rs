@@ -217,8 +217,7 @@ impl<'a> Attempt<'a> {
         change: &Change,
         earlier: Option<BaseVersion>,
     ) -> Result<(LiveDecision, Option<SentNote>), Outcome> {
-        let service = &self.publish.service;
-        let live = service.read(&change.id, self.now()).await?;
+        let live = self.publish.service.read(&change.id, self.now()).await?;
         let equal = match &live {
             Live::Toggle(live) if live.content.payload() == Some(&change.version.payload) => {
                 Some(live.version)
@@ -232,51 +231,57 @@ impl<'a> Attempt<'a> {
             // The service refuses the request now, and its versions show whether it stored the earlier one.
             return Ok((LiveDecision::Publish { base_version: number }, note));
         }
-        let decided = decide_live(change, &live, &self.publish.policy, self.publish.plan.overrides());
-        let decision = match (decided, &live) {
-            (LiveDecision::Hold(hold), Live::Toggle(live)) if hold.version.is_some() => {
-                let live = Live::Toggle(Box::new(self.with_events(change, live).await));
-                match decide_live(change, &live, &self.publish.policy, self.publish.plan.overrides()) {
-                    LiveDecision::Hold(hold) => LiveDecision::Hold(hold),
-                    _ => LiveDecision::Hold(hold),
-                }
-            }
-            (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
-                let newer = service.versions_from(&change.id, after + 1).await?;
-                let mut live = LiveToggle::clone(live);
-                if let Before::Unknown { sent, applied } = &change.before {
-                    live.add_events(&newer, sent.base_version, applied.as_deref());
-                }
-                decide_by_versions(change, &live, &newer, &self.publish.policy, self.publish.plan.overrides())
-            }
-            (decision, _) => decision,
-        };
-        let decision = match (self.publish.plan.unless_equal(&change.id), decision) {
-            (Some(hold), decision)
-                if !matches!(decision, LiveDecision::Confirmed | LiveDecision::Converged) =>
-            {
-                LiveDecision::Hold(Hold::clone(hold))
-            }
-            (_, decision) => decision,
-        };
-        let decision = match decision {
-            LiveDecision::Create(own) => {
-                let new_type = self.publish.plan.new_type(&change.id, own);
-                new_type.map_or_else(LiveDecision::Hold, LiveDecision::Create)
-            }
-            decision => decision,
-        };
-        let decision = match decision {
-            LiveDecision::Create(_) | LiveDecision::Publish { .. } => {
-                self.obstacle(change).await?.map_or(decision, LiveDecision::Hold)
-            }
-            decision => decision,
-        };
+        let decision = self.decide(change, &live).await?;
+        let decision = self.restrict(change, decision).await?;
         let overwritten = live.overwritten_by(change);
         if let (LiveDecision::Publish { .. }, Some(live)) = (&decision, overwritten) {
             self.list_overwritten(change, live).await;
         }
         Ok((decision, overwritten.map(|_| SentNote::Overwrites)))
+    }
+
+    /// Decides on a change by the live state, and by the versions of the toggle where that is not enough.
+    async fn decide(&self, change: &Change, live: &Live) -> Result<LiveDecision, Outcome> {
+        let (policy, overrides) = (&self.publish.policy, self.publish.plan.overrides());
+        match (decide_live(change, live, policy, overrides), live) {
+            // The reason of a hold names who changed the toggle, which takes another read.
+            (LiveDecision::Hold(hold), Live::Toggle(live)) if hold.version.is_some() => {
+                let live = Live::Toggle(Box::new(self.with_events(change, live).await));
+                match decide_live(change, &live, policy, overrides) {
+                    LiveDecision::Hold(hold) => Ok(LiveDecision::Hold(hold)),
+                    _ => Ok(LiveDecision::Hold(hold)),
+                }
+            }
+            (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
+                let newer = self.publish.service.versions_from(&change.id, after + 1).await?;
+                let mut live = LiveToggle::clone(live);
+                if let Before::Unknown { sent, applied } = &change.before {
+                    live.add_events(&newer, sent.base_version, applied.as_deref());
+                }
+                Ok(decide_by_versions(change, &live, &newer, policy, overrides))
+            }
+            (decision, _) => Ok(decision),
+        }
+    }
+
+    /// Holds what the live state permits, if the plan or another toggle does not permit it.
+    async fn restrict(&self, change: &Change, decision: LiveDecision) -> Result<LiveDecision, Outcome> {
+        let plan = &self.publish.plan;
+        if matches!(decision, LiveDecision::Confirmed | LiveDecision::Converged) {
+            return Ok(decision);
+        }
+        if let Some(hold) = plan.unless_equal(&change.id) {
+            return Ok(LiveDecision::Hold(Hold::clone(hold)));
+        }
+        let permitted = match decision {
+            LiveDecision::Create(own) => match plan.new_type(&change.id, own) {
+                Ok(return_type) => LiveDecision::Create(return_type),
+                Err(hold) => return Ok(LiveDecision::Hold(hold)),
+            },
+            LiveDecision::Publish { .. } => decision,
+            decision => return Ok(decision),
+        };
+        Ok(self.obstacle(change).await?.map_or(permitted, LiveDecision::Hold))
     }
 
     /// Returns why a change may not be sent: a prerequisite has another type on the service, or is not there

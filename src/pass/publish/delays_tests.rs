@@ -119,14 +119,14 @@ fn a_first_retry_after_holds_back_its_toggle_and_a_second_one_everything() {
 #[test]
 fn a_retry_after_of_the_only_toggle_holds_back_everything_unless_others_were_applied() {
     let now = Instant::now();
-    for (others, holds_all) in [(0, true), (1, false)] {
+    for (others, is_for_all) in [(0, true), (1, false)] {
         let mut dispatcher = dispatcher(others, now, 1);
         for _ in 0..others {
             let other = sent(dispatcher.next(now));
             Response::Applied.concludes(&mut dispatcher, other, now);
         }
         let last = sent(dispatcher.next(now));
-        assert_eq!(asks(&mut dispatcher, last, 5, now).held_back.is_some(), holds_all);
+        assert_eq!(asks(&mut dispatcher, last, 5, now).held_back.is_some(), is_for_all);
     }
 }
 

@@ -27,7 +27,7 @@ use crate::service::{Outcome, ServiceTrust};
 use crate::transport::probe_backoff;
 
 /// The longest `Retry-After` that is kept for one toggle.
-const LONGEST_HOLD: Duration = Duration::from_secs(3600);
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// A toggle whose turn it is, until the dispatcher learns how the attempt ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -133,7 +133,7 @@ pub(crate) struct Dispatcher {
     /// The toggles whose response had a `Retry-After`, with its end.
     waits: BTreeMap<usize, Instant>,
     /// The time before which no request is sent.
-    held_until: Option<Instant>,
+    held_back_until: Option<Instant>,
     pause: Option<Pause>,
     is_applied: bool,
     is_blank: bool,
@@ -163,7 +163,7 @@ impl Dispatcher {
             excused: BTreeSet::new(),
             silent_since: None,
             waits: BTreeMap::new(),
-            held_until: None,
+            held_back_until: None,
             pause: None,
             is_applied: false,
             is_blank,
@@ -217,7 +217,7 @@ impl Dispatcher {
         if self.in_flight >= self.room() {
             return Next::Wait;
         }
-        if let Some(until) = self.held_until.filter(|until| *until > now) {
+        if let Some(until) = self.held_back_until.filter(|until| *until > now) {
             return Next::WaitUntil(until);
         }
         let next = match &self.pause {
@@ -244,7 +244,7 @@ impl Dispatcher {
         let decision = retry::decide(outcome, context);
         let held_back = match decision.pass {
             // This comes first, while the job is open.
-            PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) => self.hold(job, outcome, wait, now),
+            PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) => self.hold_back(job, outcome, wait, now),
             PassEffect::End | PassEffect::GoOn => None,
         };
         let evidence = effect(outcome.kind).evidence;
@@ -326,22 +326,22 @@ impl Dispatcher {
     /// Records a `Retry-After` for an open job. It holds back its toggle; a second one, or one before
     /// anything was applied that leaves nothing else to send, holds back everything for `wait`, which is as
     /// long as a pass waits. Returns the wait for everything.
-    fn hold(&mut self, job: Job, outcome: &Outcome, wait: Duration, now: Instant) -> Option<Duration> {
-        let asked = outcome.retry_after.map_or(wait, |asked| asked.min(LONGEST_HOLD));
+    fn hold_back(&mut self, job: Job, outcome: &Outcome, wait: Duration, now: Instant) -> Option<Duration> {
+        let asked = outcome.retry_after.map_or(wait, |asked| asked.min(LONGEST_WAIT));
         self.waits.insert(job.change, now + asked);
         // The service names the time at which it responds again, so the wait for it begins there.
         self.silent_since = None;
         let is_alone = !self.is_applied && self.in_flight == 1 && self.is_empty();
-        let holds_all = is_alone || self.waits.len() > 1;
-        if holds_all {
-            self.held_until = self.held_until.max(Some(now + wait));
+        let is_for_all = is_alone || self.waits.len() > 1;
+        if is_for_all {
+            self.held_back_until = self.held_back_until.max(Some(now + wait));
         }
-        holds_all.then_some(wait)
+        is_for_all.then_some(wait)
     }
 
     /// Returns the end of the wait for everything.
-    pub(crate) fn held_until(&self) -> Option<Instant> {
-        self.held_until
+    pub(crate) fn held_back_until(&self) -> Option<Instant> {
+        self.held_back_until
     }
 
     /// Returns the end of the wait for one toggle.

@@ -252,7 +252,7 @@ impl<'a> Publisher<'a> {
         let ended = changes.into_iter().map(|progress| (progress.result, progress.answer));
         let (mut results, answers): (Vec<_>, Vec<_>) = ended.unzip();
         let (now, dispatcher) = (self.now(), &self.dispatcher);
-        let held_until = dispatcher.held_until();
+        let held_back_until = dispatcher.held_back_until();
         let wait = |(change, result): (usize, &ChangeResult)| {
             let until = dispatcher.waits_until(change).filter(|_| !result.is_recorded())?;
             Some((self.changes()[change].id.clone(), until.checked_duration_since(now)?))
@@ -272,7 +272,7 @@ impl<'a> Publisher<'a> {
         PublishSummary {
             results,
             live,
-            held_back: held_until.and_then(|until| until.checked_duration_since(now)),
+            held_back: held_back_until.and_then(|until| until.checked_duration_since(now)),
             waits,
             overwritten,
             stopped: self.stopped,

@@ -30,7 +30,7 @@ pub struct ReadSession {
 
 #[derive(Debug, Default)]
 struct State {
-    held_until: Option<Instant>,
+    held_back_until: Option<Instant>,
     failures: u32,
     silence: Option<Silence>,
     ended: Option<Outcome>,
@@ -128,7 +128,7 @@ impl ReadSession {
                 if let Some(outcome) = &state.ended {
                     return Err(outcome.clone());
                 }
-                state.held_until.filter(|until| *until > Instant::now())
+                state.held_back_until.filter(|until| *until > Instant::now())
             };
             match until {
                 Some(until) => sleep_until(until).await,
@@ -151,7 +151,7 @@ impl ReadSession {
             PassEffect::End | PassEffect::EndFor(_) => state.ended = Some(failure.clone()),
             PassEffect::GoOn => {}
             PassEffect::HoldBack(wait) => {
-                state.held_until = state.held_until.max(Some(Instant::now() + wait));
+                state.held_back_until = state.held_back_until.max(Some(Instant::now() + wait));
             }
         }
         match (decision.toggle, effect(failure.kind).evidence) {

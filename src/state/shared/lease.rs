@@ -42,8 +42,8 @@ impl Lease {
         });
     }
 
-    /// Holds requests back until a push succeeds.
-    pub(crate) fn hold(&self) {
+    /// Starts no request until a push succeeds.
+    pub(crate) fn await_push(&self) {
         self.state.send_modify(|state| state.is_refused = true);
     }
 

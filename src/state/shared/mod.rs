@@ -345,7 +345,7 @@ impl SharedSession {
         // other failure.
         if matches!(error, Error::Remote { .. }) && !has_given_up {
             if !error.is_transient() {
-                lease.hold();
+                lease.await_push();
             }
             self.tracked.log_retry(&error);
             return Ok(false);
