@@ -306,7 +306,9 @@ impl DocumentPlace<'_> {
                 payload,
             });
             match document {
-                Some(document) => drop(all.valid.insert(key, document)),
+                Some(document) => {
+                    all.valid.insert(key, document);
+                }
                 None => {
                     let errors = read.diagnostics.into_iter();
                     all.findings.extend(errors.filter(|found| found.severity == Severity::Error));

@@ -124,7 +124,9 @@ pub(super) fn merge(flags: &Flags, environment: &ProcessEnvironment) -> Merged {
     let mut merged = Merged { settings, given: BTreeMap::new(), errors: Vec::new(), rejected, warnings };
     for reading in readings {
         match reading {
-            Reading::Value(value) => drop(merged.given.entry(value.setting.name).or_insert(value)),
+            Reading::Value(value) => {
+                merged.given.entry(value.setting.name).or_insert(value);
+            }
             Reading::Mistake(error) => merged.errors.push(error),
         }
     }

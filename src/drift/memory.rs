@@ -93,7 +93,9 @@ impl ScanMemory {
         for edit in report.plan.state_edits() {
             match (edit, self.earlier.get_mut(edit.id())) {
                 (StateEdit::SameMeaning(version), Some(other)) => other.object = version.object,
-                _ => drop(self.earlier.remove(edit.id())),
+                _ => {
+                    self.earlier.remove(edit.id());
+                }
             }
             match (edit, self.known.get_mut(edit.id())) {
                 // What it means has not changed, so it still differs.
@@ -104,7 +106,9 @@ impl ScanMemory {
                     missing.applied = Some(version.object);
                 }
                 (StateEdit::SameMeaning(_), None) => {}
-                _ => drop(self.known.remove(edit.id())),
+                _ => {
+                    self.known.remove(edit.id());
+                }
             }
         }
     }

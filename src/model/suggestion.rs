@@ -44,7 +44,9 @@ fn other_letters(a: &str, b: &str) -> usize {
     let mut missing = 0;
     for letter in a.chars() {
         match left.iter().position(|other| *other == letter) {
-            Some(at) => drop(left.swap_remove(at)),
+            Some(at) => {
+                left.swap_remove(at);
+            }
             None => missing += 1,
         }
     }

@@ -38,7 +38,6 @@ impl Policy {
         applied: usize,
     ) -> Option<Hold> {
         // A division, not a multiplication: 3 / 30 yields the same float as the literal `0.1`.
-        #[expect(clippy::cast_precision_loss, reason = "no environment has 2^52 toggles")]
         let is_over =
             applied >= self.fewest_for_ratio && changed as f64 / applied as f64 > self.max_change_ratio;
         let max = self.max_change_ratio;
@@ -63,7 +62,6 @@ impl Policy {
 /// Formats the share of `changed` in `applied`, with enough digits to differ from the limit.
 fn percent(changed: usize, applied: usize, max: f64) -> String {
     const MOST_DIGITS: usize = 4;
-    #[expect(clippy::cast_precision_loss, reason = "no environment has 2^52 toggles")]
     let ratio = changed as f64 / applied as f64 * 100.0;
     let shown = |ratio: f64, digits| format!("{ratio:.digits$} %");
     let mut digits = (0..=MOST_DIGITS).map(|digits| (shown(ratio, digits), shown(max * 100.0, digits)));

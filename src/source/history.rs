@@ -52,7 +52,9 @@ impl Open {
         }
         for (name, child) in other.children {
             match self.children.entry(name) {
-                btree_map::Entry::Vacant(new) => drop(new.insert(child)),
+                btree_map::Entry::Vacant(new) => {
+                    new.insert(child);
+                }
                 btree_map::Entry::Occupied(known) => known.into_mut().absorb(child),
             }
         }

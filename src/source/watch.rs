@@ -72,7 +72,9 @@ impl Watcher {
         for folder in wanted {
             // Even if it is watched already: it may be another folder with the same name.
             match self.inner.watch(&folder, RecursiveMode::NonRecursive) {
-                Ok(()) => drop(watched.insert(folder)),
+                Ok(()) => {
+                    watched.insert(folder);
+                }
                 Err(error) => failure = Some(error),
             }
         }

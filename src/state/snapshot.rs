@@ -173,7 +173,9 @@ impl StateSnapshot {
     fn show_index(&mut self, mut listed: BTreeMap<ToggleId, Sent>, index: &JournalIndex, age: JournalAge) {
         self.requested = index.newest_revision(self.tip.as_ref().map(|tip| tip.commit));
         // The journal has outcomes that no push has recorded yet.
-        index.settled().for_each(|(id, _)| drop(listed.remove(id)));
+        for (id, _) in index.settled() {
+            listed.remove(id);
+        }
         merge(&mut listed, index.unknown_requests(), age);
         self.unknown = listed;
         let settled = index.settled();

@@ -382,10 +382,9 @@ fn object(
 ) -> Result<Map<String, Value>, Misshapen> {
     let mut kept = Map::new();
     for (name, shape) in members {
-        let value = given.remove(*name).unwrap_or_default();
-        match shape.read(value)? {
-            Value::Null => {}
-            value => drop(kept.insert((*name).to_owned(), value)),
+        let value = shape.read(given.remove(*name).unwrap_or_default())?;
+        if !value.is_null() {
+            kept.insert((*name).to_owned(), value);
         }
     }
     Ok(kept)
