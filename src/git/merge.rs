@@ -19,11 +19,12 @@ use git2::{ErrorClass, FileMode, ObjectType, Repository};
 
 use super::commit::{object_id, oid};
 use super::error::{Libgit2Error, ObjectFault};
-use super::host_error::{GitError, GitFailure, GitFault, GitWords};
+use super::host_error::{GitError, GitFailure, GitFault};
 use super::process::{Output, local, run, version};
 use super::process_group::StepKind;
 use super::repository::{borrow_objects, init_bare, open_bare};
 use super::temporary_folder::TemporaryFolder;
+use super::words::GitWords;
 use super::{RepoUrl, blob};
 use crate::model::{CommitId, ObjectId};
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 pub(crate) mod commit;
+mod damage;
 mod error;
 mod failpoint;
 mod host_error;
@@ -9,6 +10,7 @@ pub(crate) mod pack;
 mod process;
 mod process_group;
 pub(crate) mod refs;
+mod remote;
 mod repository;
 mod sample;
 mod temporary_folder;
@@ -16,10 +18,12 @@ mod temporary_folder;
 pub(crate) mod testing;
 mod url;
 mod verify;
+mod words;
 
 pub use commit::Parents;
 pub(crate) use commit::{CommitNode, authored, commit, lacks_parent_tree, raw_commit};
 pub(crate) use commit::{object_id, oid};
+pub(crate) use damage::is_damaged;
 pub use error::{Libgit2Error, UnsupportedFormat, is_full};
 pub use error::{ObjectError, ObjectFault, RepositoryError};
 pub use failpoint::FailpointHook;
@@ -28,9 +32,9 @@ pub(crate) use failpoint::Failpoints;
 pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
-pub use host_error::{GitError, GitFailure, GitFault, GitWords};
-pub(crate) use process::{Advertised, PushVerdict, fetch, fetch_named, is_damaged, ls_remote, push};
+pub use host_error::{GitError, GitFailure, GitFault};
 pub(crate) use process_group::{kill_all, wind_down};
+pub(crate) use remote::{Advertised, PushVerdict, fetch, fetch_named, ls_remote, push};
 pub use repository::ObjectReader;
 pub(crate) use repository::{Ignored, changed_files, not_checked_out, os_path};
 pub use repository::{PooledRepository, RepositoryPool, init, init_bare, open, open_bare};
@@ -44,3 +48,4 @@ pub use url::{GitAccess, GitCredentials, UserConfig};
 pub use url::{RepoUrl, RepoUrlError};
 pub(crate) use verify::CommitVerifier;
 pub use verify::{TrustedKeys, UnverifiedCommit};
+pub use words::GitWords;

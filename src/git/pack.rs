@@ -16,10 +16,11 @@ use git2::{Indexer, Odb, OdbLookupFlags, Repository};
 use sha1::{Digest, Sha1};
 
 use super::commit::oid;
-use super::host_error::{GitError, GitWords};
+use super::host_error::GitError;
 use super::process::{local, run, run_on, version};
 use super::process_group::StepKind;
 use super::repository::sync_folder;
+use super::words::GitWords;
 use super::{Failpoints, RepositoryError};
 use crate::model::{ObjectId, chain};
 

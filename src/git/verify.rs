@@ -15,11 +15,11 @@ use git2::ObjectType;
 
 use super::error::Libgit2Error;
 use super::host_error::GitError;
-use super::host_error::GitWords;
 use super::process::{Output, isolate, local, run, version};
 use super::process_group::StepKind;
 use super::repository::init_bare;
 use super::temporary_folder::TemporaryFolder;
+use super::words::GitWords;
 use crate::model::{CommitId, escaped};
 
 /// How long a program may be silent.
