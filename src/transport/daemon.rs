@@ -11,8 +11,8 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use url::Url;
 
+use super::failure::no_response;
 use super::network::Schemes;
-use super::network::no_response;
 use super::{Network, NetworkError, Reason, Secret};
 
 /// In bytes; more than the status of a million toggles.

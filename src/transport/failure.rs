@@ -1,0 +1,95 @@
+//! Why a request failed, in words.
+
+use std::error::Error;
+use std::io;
+
+use super::certificate::{CertificateFault, certificate_fault};
+use super::network::Network;
+use super::proxy::proxy_fault;
+use crate::model::{escaped, plain};
+
+/// The last cause of a failed request.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{}", escaped(.0))]
+pub struct Reason(String);
+
+/// Returns the last cause of `error`, which is the most specific one.
+pub fn reason(error: &(dyn Error + 'static)) -> Reason {
+    // rustls reports an early end of the connection with the URL of its manual, and hyper in the terms of its
+    // parser.
+    if chain(error).any(is_cut) {
+        return Reason("the connection was closed before the response was complete".to_owned());
+    }
+    let text = chain(error).last().unwrap_or(error).to_string();
+    Reason(match text.as_str() {
+        "received corrupt message of type InvalidContentType" => "the server does not speak TLS".to_owned(),
+        "invalid HTTP version parsed" => "the server does not speak HTTP without TLS".to_owned(),
+        _ => plain(&text),
+    })
+}
+
+/// Returns why a request got no response: the fault of the certificate or of the proxy, or the last cause.
+pub(super) fn no_response(error: &reqwest::Error, network: &Network) -> Reason {
+    if let Some(fault) = certificate_fault(error) {
+        let hint = match fault {
+            CertificateFault::Untrusted => format!("; {}", network.trust_advice()),
+            _ => String::new(),
+        };
+        return Reason(format!("could not verify its certificate: {fault}{hint}"));
+    }
+    match proxy_fault(error) {
+        Some(fault) => Reason(fault.to_string()),
+        None if error.is_timeout() => Reason("no response arrived in time".to_owned()),
+        None => reason(error),
+    }
+}
+
+fn is_cut(error: &(dyn Error + 'static)) -> bool {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    kind == Some(io::ErrorKind::UnexpectedEof)
+        || error.to_string().starts_with("connection closed before message completed")
+}
+
+/// Returns `error` and its causes, including the error that an I/O error wraps, which its `source` skips.
+pub(super) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| cause(*error))
+}
+
+fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    match wrapped {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_connection_is_described_without_a_manual() {
+        let manual = "peer closed connection without sending TLS close_notify: https://docs.rs/rustls/…";
+        let tls = io::Error::new(io::ErrorKind::UnexpectedEof, manual);
+        let outer = io::Error::other(tls);
+        assert_eq!(reason(&outer).to_string(), "the connection was closed before the response was complete");
+    }
+
+    #[test]
+    fn a_mistaken_scheme_is_described_in_plain_words() {
+        for (text, expected) in [
+            ("received corrupt message of type InvalidContentType", "the server does not speak TLS"),
+            ("invalid HTTP version parsed", "the server does not speak HTTP without TLS"),
+        ] {
+            let outer = io::Error::other(io::Error::other(text));
+            assert_eq!(reason(&outer).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_last_cause_is_found_within_nested_io_errors() {
+        let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "refused");
+        let outer = io::Error::other(io::Error::other(refused));
+        assert_eq!(reason(&outer).to_string(), "refused");
+    }
+}
