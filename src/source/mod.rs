@@ -9,6 +9,7 @@ mod reader;
 mod revisions;
 mod search;
 mod snapshot;
+mod uncommitted;
 pub mod watch;
 pub mod worktree;
 
@@ -19,7 +20,7 @@ pub use place::{FetchProblem, Fetched};
 pub use reader::Reader;
 pub use revisions::{NamedCommit, RevisionError, RevisionLookup};
 pub use snapshot::{Relation, Snapshot, subjects};
-pub use worktree::uncommitted;
+pub use uncommitted::uncommitted;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
