@@ -16,14 +16,17 @@ mod junit;
 mod leftover;
 mod live;
 mod request;
+mod return_type;
 mod review;
 mod scope;
 mod sdk;
+mod serve;
 mod suggestion;
 mod targeting;
 mod text;
 mod thresholds;
 mod tree;
+mod tree_diff;
 mod version;
 
 pub use allowance::{Allowance, Override, OverrideError};
@@ -32,7 +35,7 @@ pub(crate) use commit::AuthoredCommit;
 pub use commit::{ALLOW_TRAILER, Commit, FIRST_PASS_TRAILER, Trailer};
 pub(crate) use condition::{
     CONDITION_TYPES, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, TextComparison,
-    TimeComparison,
+    TimeComparison, is_semver,
 };
 pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
@@ -55,17 +58,18 @@ pub(crate) use leftover::{
 };
 pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use request::{Action, Certainty, OutcomeKind, RequestDigest, Sent, SentNote, TargetingDigest};
+pub use return_type::ReturnType;
+pub(crate) use return_type::variation_fits;
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Unlisted, UnlistedChange};
 pub(crate) use scope::unmatchable_advice;
 pub use scope::{
     Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,
 };
 pub use sdk::{Sdk, Sdks};
+pub use serve::Serve;
+pub(crate) use serve::{WHOLE, percent};
 pub(crate) use suggestion::closest;
-pub use targeting::{
-    Between, Condition, Content, Payload, Prerequisite, ReturnType, Rule, Serve, Targeting, Variation,
-};
-pub(crate) use targeting::{WHOLE, is_semver, percent, variation_fits};
+pub use targeting::{Between, Condition, Content, Payload, Prerequisite, Rule, Targeting, Variation};
 pub use text::Color;
 #[cfg(test)]
 pub(crate) use text::is_harmful;
@@ -74,7 +78,8 @@ pub(crate) use text::{
     listed, not_a_word, plain, rfc3339, seconds, similar_names, words,
 };
 pub use thresholds::Thresholds;
-pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeDiff, TreeEntry, Trees};
+pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeEntry, Trees};
+pub use tree_diff::TreeDiff;
 pub use version::{Format, Version};
 
 /// Where the daemon listens, and where commands find it, without settings.
