@@ -19,7 +19,7 @@ use super::commit::oid;
 use super::host_error::GitError;
 use super::process::{local, run, run_on, version};
 use super::process_group::StepKind;
-use super::repository::sync_folder;
+use super::repository::{remove_unfinished, sync_folder};
 use super::words::GitWords;
 use super::{Failpoints, RepositoryError};
 use crate::model::{ObjectId, chain};
@@ -178,34 +178,50 @@ fn copied(source: &Path, target: &Path, ids: &[ObjectId]) -> Result<(), GitError
     run_on(Stdio::from(list), packer, StepKind::Write, PACK_TIMEOUT, target.display()).map(drop)
 }
 
+/// What became of the packs of a repository.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum PackMerge {
+    /// They stay as they are.
+    None,
+    /// Open handles do not detect that packs were deleted.
+    Merged,
+    /// So many packs could not be merged.
+    Failed(usize),
+}
+
 /// Merges packs if there are more than `most`: each that remains is at least twice as large as all smaller
-/// ones together. Returns whether it did, because open handles do not detect that packs were deleted.
+/// ones together. Removes what an earlier merge did not finish, so the caller must hold the lock that excludes
+/// other writers.
 ///
 /// Objects that no ref reaches are kept: the journal may name them.
-pub(crate) fn repack(repository: &Repository, most: usize) -> Result<bool, RepositoryError> {
+pub(crate) fn repack(repository: &Repository, most: usize) -> Result<PackMerge, RepositoryError> {
+    remove_unfinished(repository.path());
     let folder = repository.path().join("objects/pack");
     let files = fs::read_dir(&folder).map_err(RepositoryError::io("read", &folder))?;
     let is_pack = |path: &Path| path.extension().is_some_and(|extension| extension == "pack");
-    if files.flatten().filter(|file| is_pack(&file.path())).count() <= most {
-        return Ok(false);
+    let packs = files.flatten().filter(|file| is_pack(&file.path())).count();
+    if packs <= most {
+        return Ok(PackMerge::None);
     }
     let how: &[&str] = match version() {
         Ok(version) if version >= (2, 32) => &["--geometric=2", "-d"],
         Ok(_) => &["-a", "-d", "-k"],
-        Err(_) => return Ok(false),
+        Err(_) => return Ok(PackMerge::None),
     };
     let mut repack = local(repository.path());
     repack.args(["repack", "-q", "-n", "--no-write-bitmap-index"]).args(how);
     let failure = match run(repack, StepKind::Read, PACK_TIMEOUT, folder.display()) {
         Ok(output) if output.is_success => None,
-        Ok(output) => Some(GitWords::of(&output.stderr).to_string()),
+        Ok(output) => Some(GitWords::of(&output.words()).to_string()),
         // The next process does it.
-        Err(GitError::Stopped(_)) => return Ok(false),
+        Err(GitError::Stopped(_)) => return Ok(PackMerge::None),
         Err(error) => Some(format!(": {}", chain(&error))),
     };
-    if let Some(words) = &failure {
-        tracing::warn!(name: "packs_not_merged", folder = %folder.display(), "could not merge the packs of the state{words}");
-    }
+    remove_unfinished(repository.path());
     sync_folder(&folder)?;
-    Ok(failure.is_none())
+    let Some(words) = failure else {
+        return Ok(PackMerge::Merged);
+    };
+    tracing::warn!(name: "packs_not_merged", folder = %folder.display(), "could not merge the packs of the state{words}");
+    Ok(PackMerge::Failed(packs))
 }

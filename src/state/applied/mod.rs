@@ -16,7 +16,7 @@ use git2::Repository;
 
 use super::Error;
 use super::journal::{JournalEntry, JournalIndex, JournalTrim};
-use crate::git::pack::{self, Object, ObjectKind, PackWriter};
+use crate::git::pack::{self, Object, ObjectKind, PackMerge, PackWriter};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints, Libgit2Error};
 use crate::model::{Allowance, CommitId, DeploymentEffect, ObjectId, Thresholds, ToggleId};
@@ -55,6 +55,8 @@ pub(crate) struct AppliedRepository {
     tip: Option<Tip>,
     /// The subject and the signer of the source commit that the current pass applies.
     described: Option<(CommitId, String, Option<String>)>,
+    /// More packs are merged.
+    most_packs: usize,
     thresholds: Thresholds,
     failpoints: Failpoints,
 }
@@ -74,14 +76,22 @@ impl AppliedRepository {
             repository,
             base_url,
             described: None,
+            most_packs: thresholds.most_packs,
             thresholds,
             failpoints,
         })
     }
 
-    /// Merges packs if there are too many. Returns whether it did.
-    pub(crate) fn merge_packs(&self) -> Result<bool, Error> {
-        Ok(pack::repack(&self.repository, self.thresholds.most_packs)?)
+    /// Merges packs if there are too many. After a merge that failed, there may be twice as many before the next
+    /// one. Returns whether packs were merged.
+    pub(crate) fn merge_packs(&mut self) -> Result<bool, Error> {
+        let merge = pack::repack(&self.repository, self.most_packs)?;
+        self.most_packs = match merge {
+            PackMerge::None => self.most_packs,
+            PackMerge::Merged => self.thresholds.most_packs,
+            PackMerge::Failed(packs) => packs.saturating_mul(2),
+        };
+        Ok(merge == PackMerge::Merged)
     }
 
     /// Closes all packs.

@@ -41,6 +41,40 @@ fn packs_are_merged_and_nothing_is_lost_under_any_ref() {
 }
 
 #[test]
+fn what_a_merge_of_packs_left_is_removed_and_a_merge_that_failed_is_not_tried_in_every_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let thresholds = Thresholds { most_packs: 4, ..Thresholds::default() };
+    let mut store = Store::open(dir.path(), Options { thresholds, ..options() }).unwrap();
+    let folder = dir.path().join("state.git/objects/pack");
+    let files = |extension: &str| {
+        let files = std::fs::read_dir(&folder).unwrap().flatten();
+        files.filter(|file| file.file_name().to_string_lossy().ends_with(extension)).count()
+    };
+    let mut revision = 0;
+    let mut passes = |store: &mut Store, count: u8| {
+        for _ in 0..count {
+            revision += 1;
+            let text = format!("text {revision}");
+            pass(store, revision, &[("a/b/c", Action::Update, &text)], Certainty::Stored).unwrap();
+        }
+        files(".pack")
+    };
+    // No `git repack` reads this.
+    let config = dir.path().join("state.git/config");
+    let valid = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{valid}[pack]\n\twindow = many\n")).unwrap();
+    for name in ["tmp_pack_left", ".tmp-7-pack-left.pack", "tmp_idx_left"] {
+        std::fs::write(folder.join(name), "left").unwrap();
+    }
+    // A pass writes two packs, so the third one tries to merge six.
+    assert_eq!((passes(&mut store, 5), files("left") + files("left.pack")), (10, 0));
+    std::fs::write(&config, valid).unwrap();
+    assert_eq!(passes(&mut store, 1), 12, "more than twice as many are merged");
+    assert!(passes(&mut store, 1) < 12);
+    git(dir.path(), &["fsck", "--strict", "--full"]);
+}
+
+#[test]
 fn one_state_has_one_writer_and_one_service() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
