@@ -5,7 +5,7 @@
 #   gitoggle.sh apply          for the merged commit: publishes what was reviewed, and holds the rest
 #
 # To decide by hand, run `apply` again with the variable DECISION = first-pass-assert, first-pass-adopt, allow-mass-change,
-# ignore-windows, or overwrite-drift. Set it for that run only.
+# ignore-windows, overwrite-drift, or history-follow. Set it for that run only.
 #
 # `plan` writes plan.md for the reviewer and plan.json for `apply`. Keep plan.json as an artifact of the job, and copy it to the
 # job that applies, which removes it: a file of an older run is never used.
@@ -32,6 +32,7 @@ case "${1-} $#" in
     case "${DECISION-}" in
     '' | none) set -- ;;
     first-pass-*) set -- --first-pass "${DECISION#first-pass-}" ;;
+    history-*) set -- --history "${DECISION#history-}" ;;
     *) set -- "--$DECISION" ;;
     esac
     gitoggle apply "$@" --reviewed plan.json

@@ -128,8 +128,9 @@ impl Stale {
             }
             Self::Older => {
                 "an old job was run again, an old commit is checked out, or a replica lags behind, which continues once \
-                 it has caught up; to roll back, revert in Git; to apply this checkout as it is, pass `--history follow`, \
-                 or run `gitoggle allow history` (`POST /allow`) for a daemon"
+                 it has caught up; to roll back, revert in Git; to apply this checkout as it is, such as after a squash or a \
+                 rebase of the applied commit, pass `--history follow`, or run `gitoggle allow history` (`POST /allow`) for a \
+                 daemon"
             }
             Self::Unknown => {
                 "nothing was sent, and no state was written; an old checkout lacks newer commits: check out the \

@@ -28,9 +28,10 @@ pub fn top_of(path: &Path) -> Option<PathBuf> {
     repository.workdir().map(|_| folder.to_owned())
 }
 
-/// Returns whether the repository with this top has a remote `origin`, which jobs share state through.
+/// Returns whether the repository with this top has a remote `origin` through which jobs can share state.
 pub fn has_origin(top: &Path) -> bool {
-    revisions::origin_url(top).is_ok_and(|url| url.is_some())
+    let url = revisions::origin_url(top).ok().flatten();
+    url.is_some_and(|url| url.parse::<git::RepoUrl>().is_ok())
 }
 
 /// Returns whether both paths lead to the same existing folder.

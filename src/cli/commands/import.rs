@@ -439,7 +439,8 @@ const OF_DOCUMENTED: &str = "note: `--first-pass adopt` records the documents of
      read a `documented` service\n";
 
 /// Why the state belongs beside a repository that has an `origin`.
-const OF_JOBS: &str = "note: with `--state-remote origin`, jobs of CI and other clones know what was recorded; leave it out if one \
+const OF_JOBS: &str = "note: merge the commit before `apply`: jobs take every checkout without the applied commit for a stale one, \
+     also if a squash or a rebase has replaced it\nnote: with `--state-remote origin`, jobs of CI and other clones know what was recorded; leave it out if one \
      daemon with its own disk publishes from this repository\n";
 
 /// Returns the commands that follow, with the flags of this one, or nothing if no document was written.

@@ -59,8 +59,14 @@ fn variables<const N: usize>(own: [(&str, String); N], event: &[(&str, &str)]) -
 }
 
 /// The decisions of a run by hand, except for the one that needs a service that can be read.
-const DECISIONS: [&str; 5] =
-    ["none", "first-pass-assert", "first-pass-adopt", "allow-mass-change", "ignore-windows"];
+const DECISIONS: [&str; 6] = [
+    "none",
+    "first-pass-assert",
+    "first-pass-adopt",
+    "allow-mass-change",
+    "ignore-windows",
+    "history-follow",
+];
 
 /// Returns the decision that is the input of a run by hand; empty for any other event.
 fn decision<'a>(event: &[(&str, &'a str)]) -> &'a str {

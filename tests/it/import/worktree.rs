@@ -104,12 +104,25 @@ fn the_next_commands_of_an_import_share_the_state_with_jobs_if_there_is_an_origi
     for command in &commands[2..] {
         assert!(command.contains(" --state-remote origin"), "{command}");
     }
+    assert!(printed.contains("note: merge the commit before `apply`: "), "{printed}");
     let stdout = run_copied(&world, &commands);
     assert!(stdout.contains("recorded without publishing: 1 toggle"), "{stdout}");
     // A job has an empty disk.
     let job = world.apply().set("state-remote", "origin").set("state-dir", world.path("job"));
     job.exit(0).any_output();
     assert_eq!(world.service.take().len(), 0);
+}
+
+#[test]
+fn an_origin_that_cannot_have_a_state_is_in_no_command_of_an_import() {
+    for address in ["http://git.example.com/toggles.git", "git://git.example.com/toggles.git", "ext::x"] {
+        let world = World::new();
+        world.repo.write("README.md", "").commit("Begin");
+        world.repo.git(&["remote", "add", "origin", address]);
+        let run = import_lines(&world, &line("shop/prod/pay", 18)).set("base-url", world.service.url());
+        let printed = run.exit(0).both();
+        assert!(!printed.contains("--state-remote") && !printed.contains("merge the commit"), "{printed}");
+    }
 }
 
 #[test]
