@@ -18,6 +18,7 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::Limits;
+use super::failure_row::FailureRow;
 use super::order::{Item, Order};
 use super::turns::Turns;
 use crate::model::{OutcomeKind, Thresholds};
@@ -96,15 +97,6 @@ struct Pause {
     is_probing: bool,
 }
 
-/// A failure that counts.
-#[derive(Clone, Copy, Debug)]
-struct Failure {
-    change: usize,
-    kind: OutcomeKind,
-    /// Whether its toggle had not failed before in this pass.
-    is_first: bool,
-}
-
 /// Decides what one pass sends next.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
@@ -119,15 +111,7 @@ pub(crate) struct Dispatcher {
     /// before they were tried again.
     kept: Vec<usize>,
     kept_before: BTreeSet<usize>,
-    /// The failures since the last success that count, one for each toggle.
-    row: Vec<Failure>,
-    /// The toggles of which one failure came alone between two successes. They do not count again, because
-    /// one toggle that fails again and again is not evidence against the service.
-    lone: BTreeSet<usize>,
-    /// The toggles that have failed in this pass and count.
-    failed: BTreeSet<usize>,
-    /// The toggles that failed last while the service was in doubt, which responds again.
-    excused: BTreeSet<usize>,
+    row: FailureRow,
     /// The start of the first request since the last success.
     silent_since: Option<Instant>,
     /// The toggles whose response had a `Retry-After`, with its end.
@@ -157,10 +141,7 @@ impl Dispatcher {
             turns: Turns::default(),
             kept: Vec::new(),
             kept_before: BTreeSet::new(),
-            row: Vec::new(),
-            lone: BTreeSet::new(),
-            failed: BTreeSet::new(),
-            excused: BTreeSet::new(),
+            row: FailureRow::default(),
             silent_since: None,
             waits: BTreeMap::new(),
             held_back_until: None,
@@ -367,8 +348,7 @@ impl Dispatcher {
     /// failing as well.
     pub(crate) fn is_exhausted(&self, change: usize) -> bool {
         let is_left = |lane: &Lane| lane.retries.iter().any(|retry| retry.change == change);
-        let is_in_row = self.row.iter().any(|failure| failure.change == change);
-        let is_shared = self.excused.contains(&change) || (is_in_row && self.is_row_evidence());
+        let is_shared = self.row.is_excused(change) || (self.row.has(change) && self.is_row_evidence());
         !is_shared && !self.lanes.iter().any(is_left)
     }
 
@@ -499,7 +479,8 @@ impl Dispatcher {
             Evidence::Nothing => {}
             Evidence::Useful => {
                 self.is_applied |= outcome.kind == OutcomeKind::Applied;
-                self.end_row();
+                let is_outage = self.is_row_evidence();
+                self.row.end(is_outage);
                 self.silent_since = None;
                 self.pause = None;
             }
@@ -516,8 +497,7 @@ impl Dispatcher {
         }
         // Fewer than ten toggles say what they have in common as well, once all were tried.
         let is_over = self.in_flight == 0 && self.is_empty() && !self.is_applied;
-        let is_common = self.row.iter().all(|other| other.kind == outcome.kind);
-        self.verdict(outcome).filter(|_| is_over && is_common && !self.row.is_empty())
+        self.verdict(outcome).filter(|_| is_over && self.row.is_all_of(outcome.kind))
     }
 
     /// Prepares the next probe after one that did not succeed. Returns whether it was the last one.
@@ -536,17 +516,13 @@ impl Dispatcher {
         let item = &self.items[job.change];
         let is_missing = outcome.kind == OutcomeKind::Misrouted && matches!(outcome.status, Some(404 | 405));
         let is_exempt = item.is_alone || (is_missing && item.may_be_missing);
-        let is_in_row = self.row.iter().any(|failure| failure.change == job.change);
-        let is_new = !is_exempt && !is_in_row && !self.lone.contains(&job.change);
-        if is_new {
-            let is_first = self.failed.insert(job.change);
-            self.row.push(Failure { change: job.change, kind: outcome.kind, is_first });
-        }
+        let is_new = !is_exempt && self.row.count(job.change, outcome.kind);
         let silence = now.saturating_duration_since(self.silent_since.unwrap_or(now));
         // Ten requests that time out one after the other take longer than a pass waits.
-        let first = self.row.iter().filter(|failure| failure.is_first).count();
         let is_passing = effect(outcome.kind).evidence == Evidence::Passing;
-        let is_late = is_passing && silence >= self.limits.give_up_after && first > self.lone_failures();
+        let is_late = is_passing
+            && silence >= self.limits.give_up_after
+            && self.row.first_failures() > self.lone_failures();
         let is_tenth = is_new && self.row.len() >= self.thresholds.failures_in_a_row;
         if self.pause.is_some() || !(is_late || is_tenth) {
             return None;
@@ -569,20 +545,6 @@ impl Dispatcher {
     fn verdict(&self, outcome: &Outcome) -> Option<StopReason> {
         let is_lasting = effect(outcome.kind).evidence == Evidence::Lasting;
         is_lasting.then(|| StopReason::from_outcome(outcome, self.trust()))
-    }
-
-    /// Begins to count anew after a success, so that a second outage of the pass is like the first.
-    fn end_row(&mut self) {
-        if let [failure] = self.row[..] {
-            self.lone.insert(failure.change);
-        }
-        let is_evidence = self.is_row_evidence();
-        for failure in self.row.drain(..) {
-            match is_evidence {
-                true => self.excused.insert(failure.change),
-                false => self.excused.remove(&failure.change),
-            };
-        }
     }
 
     /// Returns whether several toggles, or the only ones of the pass, had no useful response since the last

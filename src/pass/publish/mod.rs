@@ -11,6 +11,7 @@ mod delays_tests;
 pub(super) mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
+mod failure_row;
 pub(crate) mod order;
 mod publisher;
 mod service;
