@@ -177,7 +177,8 @@ impl Draft {
     /// uncommitted, or not among [`Draft::documents`].
     ///
     /// `review` returns the changes that no review lists. Where the service can be read, they are recorded if
-    /// it has them.
+    /// it has them. `decided` returns those of the commits for which a trailer permits a mass change in the
+    /// environment.
     pub fn attribute<E>(
         mut self,
         attributions: &BTreeMap<String, Attribution>,
@@ -213,10 +214,7 @@ impl Draft {
         let refused = take_refused(&mut plan);
         let unlisted = match refused.as_slice() {
             [] => review(&changes)?,
-            refused => {
-                let refused = refused.iter().map(|(_, change)| change);
-                review(&changes.iter().chain(refused).cloned().collect::<Vec<_>>())?
-            }
+            refused => review(&with_refused(&changes, refused))?,
         };
         // Comes before rails, because what nobody reviewed is not published and must not hold what was.
         for change in changes.extract_if(.., |change| unlisted.contains_key(&change.id)) {
@@ -226,24 +224,12 @@ impl Draft {
         // Rails come after first passes, because an adopted document changes nothing on the service.
         self.pass_decided(&mut changes, &overrides, decided)?;
         holds.rails = self.rails(&changes, &overrides);
-        for mut change in changes {
-            match holds.after_rails(&change) {
-                Some(hold) => self.hold(change, hold, &mut plan),
-                None => {
-                    change.passed |= !holds.is_over_rail(&change);
-                    plan.changes.push(change);
-                }
-            }
-        }
-        plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
+        self.hold_after_rails(changes, &holds, &mut plan);
         try_again(refused, &mut plan, &holds, |change| !unlisted.contains_key(&change.id));
         plan.hold_for_others(&BTreeMap::new());
         // Comes last, so that the plan still shows the changes that an invalid document stops.
         self.stop_if_invalid(&mut plan);
-        plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
-        plan.withheld.sort_by(|a, b| a.id.cmp(&b.id));
-        plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
-        plan.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
+        sort(&mut plan);
         Ok(plan)
     }
 
@@ -308,6 +294,20 @@ impl Draft {
             }
         }
         changes
+    }
+
+    /// Adds the changes to the plan, in their order: those that the reasons after the rails hold, and the others.
+    fn hold_after_rails(&self, changes: Vec<Change>, holds: &Holds<'_>, plan: &mut Plan) {
+        for mut change in changes {
+            match holds.after_rails(&change) {
+                Some(hold) => self.hold(change, hold, plan),
+                None => {
+                    change.passed |= !holds.is_over_rail(&change);
+                    plan.changes.push(change);
+                }
+            }
+        }
+        plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
     }
 
     /// Holds a change. Recording sends nothing, so a reason that only protects against sending does not hold
@@ -436,6 +436,18 @@ fn take_refused(plan: &mut Plan) -> Vec<(Arc<Hold>, Change)> {
     };
     let refused = plan.withheld.extract_if(.., may_depend);
     refused.filter_map(|held| Some((held.hold, *held.change?))).collect()
+}
+
+fn with_refused(changes: &[Change], refused: &[(Arc<Hold>, Change)]) -> Vec<Change> {
+    changes.iter().chain(refused.iter().map(|(_, change)| change)).cloned().collect()
+}
+
+/// Sorts all lists by toggle.
+fn sort(plan: &mut Plan) {
+    plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
+    plan.withheld.sort_by(|a, b| a.id.cmp(&b.id));
+    plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
+    plan.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
 }
 
 /// Publishes what the service refused before if something changes that it needs: the refusal may have been

@@ -54,7 +54,7 @@ impl Overrides {
                     overrides.windows.insert(environment);
                 }
                 (Override::History, _) => overrides.history = Some(revision),
-                // An order of an older version lists nothing, so it covers nothing.
+                // An order that lists no versions covers nothing.
                 (Override::OverwriteDrift, _) => {
                     overrides.overwrite_versions.extend(allowance.versions.clone().into_iter().flatten());
                 }
@@ -119,23 +119,9 @@ impl Overrides {
                 ));
             }
         }
-        let reason = |id: &CommitId, trailer: &Trailer| {
-            let is_own = seen.contains(id);
-            match hold.trailer(trailer.decision()?)? {
-                TrailerReach::OwnCommit | TrailerReach::NewestCommit if is_own => None,
-                TrailerReach::OwnCommit | TrailerReach::OwnCommitOfMany => {
-                    Some("which counts only for the changes of that commit".to_owned())
-                }
-                TrailerReach::Named => Some(format!(
-                    "which counts here with the environment: `{ALLOW_TRAILER}: mass-change {environment}`"
-                )),
-                TrailerReach::NewestCommit => {
-                    Some(format!("which counts only on the newest commit of a document in `{environment}`"))
-                }
-            }
-        };
         why.extend(self.own_trailers.iter().filter_map(|(id, trailer)| {
-            Some(format!("commit {} has `{trailer}`, {}", id.short(), reason(id, trailer)?))
+            let reason = why_it_does_not_lift(&hold, trailer, seen.contains(id), environment)?;
+            Some(format!("commit {} has `{trailer}`, {reason}", id.short()))
         }));
         if hold.trailer(Override::MassChange).is_some() {
             let named = self.merged_mass_change.union(&own.merged_mass_change);
@@ -157,5 +143,27 @@ impl Overrides {
     /// version of it.
     pub fn may_overwrite(&self, id: &ToggleId) -> bool {
         self.overwrite_versions.contains_key(id)
+    }
+}
+
+/// Returns why a trailer does not lift `hold`, although the hold has such trailers; none if it does. `is_own`:
+/// it is on the commit of a change that is held.
+fn why_it_does_not_lift(
+    hold: &Hold,
+    trailer: &Trailer,
+    is_own: bool,
+    environment: &EnvironmentId,
+) -> Option<String> {
+    match hold.trailer(trailer.decision()?)? {
+        TrailerReach::OwnCommit | TrailerReach::NewestCommit if is_own => None,
+        TrailerReach::OwnCommit | TrailerReach::OwnCommitOfMany => {
+            Some("which counts only for the changes of that commit".to_owned())
+        }
+        TrailerReach::Named => Some(format!(
+            "which counts here with the environment: `{ALLOW_TRAILER}: mass-change {environment}`"
+        )),
+        TrailerReach::NewestCommit => {
+            Some(format!("which counts only on the newest commit of a document in `{environment}`"))
+        }
     }
 }
