@@ -383,66 +383,85 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         let is_same = |a: &Noted, b: &Noted| a.id.project() == b.id.project();
         let (mut first, mut unwaived) = (0, BTreeSet::new());
         for project in noted.chunk_by(is_same) {
-            let new = || project.iter().enumerate().filter(|(_, one)| one.has_new_type);
-            let keys: HashSet<String> = new().map(|(_, one)| one.id.toggle().to_lowercase()).collect();
-            let mut invalid: HashMap<String, String> = HashMap::new();
-            let mut found: HashMap<String, Vec<Typed>> = HashMap::new();
-            let mut spellings: HashMap<String, Vec<(ToggleId, File)>> = HashMap::new();
-            let name = project[0].id.project().to_owned();
-            self.documents(
-                &name,
-                |key| keys.contains(&key.to_lowercase()),
-                |library, id, file| {
-                    let key = id.toggle().to_lowercase();
-                    spellings.entry(key.clone()).or_default().push((id.clone(), file));
-                    match library.type_of(noted, &id, file)? {
-                        Some(kind) => found.entry(key).or_default().push(Typed { id, file, kind }),
-                        None => _ = invalid.entry(key).or_insert_with(|| library.path(&id, file)),
-                    }
-                    Ok(())
-                },
-            )?;
+            let types = self.project_types(noted, project)?;
             let mut mixed = BTreeSet::new();
-            for (at, one) in new() {
+            for (at, one) in project.iter().enumerate().filter(|(_, one)| one.has_new_type) {
                 let Some(kind) = one.outline.kind else { continue };
                 let key = one.id.toggle().to_lowercase();
-                if let Some(path) = invalid.get(&key) {
+                if let Some(path) = types.unreadable.get(&key) {
                     unread.insert(one.id.clone(), Mixed::Unread(path.as_str().into()));
                 }
-                // Within an environment, the files claim one toggle, which is an error.
-                let is_other = |other: &ToggleId| {
-                    other.toggle() != one.id.toggle() && other.environment_key() != one.id.environment_key()
-                };
-                let spelled = spellings.get(&key).into_iter().flatten();
-                if let Some((other, file)) = spelled.into_iter().find(|(id, _)| is_other(id)) {
-                    let path = self.path(other, *file);
-                    let problem = other_spelling(one.id.toggle(), &path, other.toggle());
+                if let Some(problem) = self.respelling(one, types.spellings.get(&key)) {
                     problems.entry(first + at).or_default().push(problem);
                 }
-                let others = found.get(&key).map(Vec::as_slice).unwrap_or_default();
+                let others = types.found.get(&key).map(Vec::as_slice).unwrap_or_default();
                 if let Some(problem) = self.disagreement(kind, others) {
                     problems.entry(first + at).or_default().push(problem);
                     mixed.insert(key);
                 }
             }
-            for others in mixed.iter().filter_map(|key| found.get(key)) {
-                let is_new = |id: &ToggleId| {
-                    let known = project.binary_search_by(|one| one.id.cmp(id));
-                    known.is_ok_and(|at| project[at].has_new_type)
-                };
-                for one in others.iter().filter(|one| !is_new(&one.id)) {
-                    let problem = self.disagreement(one.kind, others).into_iter().collect();
-                    let content = self.trees.blob(one.file.id, LARGEST_DOCUMENT)?;
-                    let found =
-                        document::diagnose_references(&self.path(&one.id, one.file), &content, problem);
-                    if !ReferenceProblem::types_are_waived(&found) {
-                        unwaived.insert(one.id.clone());
-                    }
-                }
+            for others in mixed.iter().filter_map(|key| types.found.get(key)) {
+                self.add_unwaived(project, others, &mut unwaived)?;
             }
             first += project.len();
         }
         Ok(unwaived)
+    }
+
+    /// Returns the documents, in all environments of a project, of its toggles with a new type.
+    fn project_types(&mut self, noted: &[Noted], project: &[Noted]) -> Result<ProjectTypes, Error> {
+        let new = project.iter().filter(|one| one.has_new_type);
+        let keys: HashSet<String> = new.map(|one| one.id.toggle().to_lowercase()).collect();
+        let mut types = ProjectTypes::default();
+        let name = project[0].id.project().to_owned();
+        self.documents(
+            &name,
+            |key| keys.contains(&key.to_lowercase()),
+            |library, id, file| {
+                let key = id.toggle().to_lowercase();
+                types.spellings.entry(key.clone()).or_default().push((id.clone(), file));
+                match library.type_of(noted, &id, file)? {
+                    Some(kind) => types.found.entry(key).or_default().push(Typed { id, file, kind }),
+                    None => {
+                        types.unreadable.entry(key).or_insert_with(|| library.path(&id, file));
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        Ok(types)
+    }
+
+    /// Returns the finding that another environment spells the key of a toggle in another way. Within an
+    /// environment, the files claim one toggle, which is an error.
+    fn respelling(&self, one: &Noted, spelled: Option<&Vec<(ToggleId, File)>>) -> Option<ReferenceProblem> {
+        let is_other = |other: &ToggleId| {
+            other.toggle() != one.id.toggle() && other.environment_key() != one.id.environment_key()
+        };
+        let (other, file) = spelled?.iter().find(|(id, _)| is_other(id))?;
+        Some(other_spelling(one.id.toggle(), &self.path(other, *file), other.toggle()))
+    }
+
+    /// Adds those of the documents of one toggle that do not change its type and have no waiver.
+    fn add_unwaived(
+        &self,
+        project: &[Noted],
+        others: &[Typed],
+        unwaived: &mut BTreeSet<ToggleId>,
+    ) -> Result<(), Error> {
+        let is_new = |id: &ToggleId| {
+            let known = project.binary_search_by(|one| one.id.cmp(id));
+            known.is_ok_and(|at| project[at].has_new_type)
+        };
+        for one in others.iter().filter(|one| !is_new(&one.id)) {
+            let problem = self.disagreement(one.kind, others).into_iter().collect();
+            let content = self.trees.blob(one.file.id, LARGEST_DOCUMENT)?;
+            let found = document::diagnose_references(&self.path(&one.id, one.file), &content, problem);
+            if !ReferenceProblem::types_are_waived(&found) {
+                unwaived.insert(one.id.clone());
+            }
+        }
+        Ok(())
     }
 
     /// Returns the finding about a document with values of this type.
@@ -462,6 +481,17 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
             Err(_) => Ok(self.read(file)?.outline.kind),
         }
     }
+}
+
+/// The documents of some toggles of one project, in all environments. The keys are those of toggles in lower
+/// case.
+#[derive(Default)]
+struct ProjectTypes {
+    /// The path of one that cannot be read.
+    unreadable: HashMap<String, String>,
+    found: HashMap<String, Vec<Typed>>,
+    /// All of them, as they spell their key.
+    spellings: HashMap<String, Vec<(ToggleId, File)>>,
 }
 
 /// A document of a toggle with the type of its values.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Error;
 use super::dependents::DependencyIndex;
-use super::documents::DocumentFiles;
+use super::documents::{DocumentFiles, ReadDocument};
 use super::planning::with_snapshot;
 use crate::document::{self, CodeOwners, LARGEST_DOCUMENT, Layout, OWNER_FILES};
 use crate::model::{
@@ -104,34 +104,18 @@ impl StaleQuery<'_> {
             }
             let Some(found) = documents.read(id)? else { continue };
             report.documents += 1;
-            let Some(payload) = found.document.payload else {
+            let Some(payload) = &found.document.payload else {
                 report.invalid.push(id.clone());
                 continue;
             };
-            for prerequisite in payload.prerequisites() {
-                index.entry(id.environment()).or_default().add(id.toggle(), &prerequisite.key);
-            }
-            let targeting = payload.targeting();
-            let Some(leftover) = targeting.leftover().or_else(|| targeting.passed(self.now)) else {
-                continue;
-            };
-            match document::kept(&found.content) {
-                Some(reason) => report.waived.push(WaivedToggle { toggle: id.clone(), reason }),
-                None => candidates.push(Candidate {
-                    id: id.clone(),
-                    path: found.path,
-                    payload,
-                    leftover,
-                    needed_by: Vec::new(),
-                }),
-            }
+            add_dependencies(&mut index, id, payload);
+            candidates.extend(self.candidate(id, found, report));
         }
         // A toggle outside of the scope may need one that is in it.
         let concerned: BTreeSet<EnvironmentId> = candidates.iter().map(|one| one.id.environment()).collect();
         for id in outside.into_iter().filter(|id| concerned.contains(&id.environment())) {
-            let payload = documents.read(id)?.and_then(|found| found.document.payload);
-            for prerequisite in payload.iter().flat_map(Payload::prerequisites) {
-                index.entry(id.environment()).or_default().add(id.toggle(), &prerequisite.key);
+            if let Some(payload) = documents.read(id)?.and_then(|found| found.document.payload) {
+                add_dependencies(&mut index, id, &payload);
             }
         }
         for candidate in &mut candidates {
@@ -149,6 +133,25 @@ impl StaleQuery<'_> {
             unmatched if unmatched.is_empty() => Ok(candidates),
             unmatched => Err(Error::NoToggleMatches(unmatched)),
         }
+    }
+
+    /// Returns a toggle that decides nothing, unless its document says that it is kept, which the report lists.
+    fn candidate(&self, id: &ToggleId, found: ReadDocument, report: &mut StaleReport) -> Option<Candidate> {
+        let payload = found.document.payload?;
+        let targeting = payload.targeting();
+        let leftover = targeting.leftover().or_else(|| targeting.passed(self.now))?;
+        if let Some(reason) = document::kept(&found.content) {
+            report.waived.push(WaivedToggle { toggle: id.clone(), reason });
+            return None;
+        }
+        Some(Candidate { id: id.clone(), path: found.path, payload, leftover, needed_by: Vec::new() })
+    }
+}
+
+/// Adds what a toggle needs to the index of its environment.
+fn add_dependencies(index: &mut BTreeMap<EnvironmentId, DependencyIndex>, id: &ToggleId, payload: &Payload) {
+    for prerequisite in payload.prerequisites() {
+        index.entry(id.environment()).or_default().add(id.toggle(), &prerequisite.key);
     }
 }
 

@@ -122,35 +122,8 @@ fn run_tests(
     run: &mut TestRun,
 ) -> Result<(), Failure> {
     let sdks = settings.sdks;
-    let mut lookup = Lookup::new(documents);
-    let mut compiler = Compiler::default();
-    let mut tested = Vec::new();
-    {
-        let mut definitions = Definitions::new(|id| lookup.find(id)).with_types(|id| types(documents, id));
-        for (id, file) in documents.tests().iter().filter(|(id, _)| wanted(id)) {
-            let found = documents.read(id)?;
-            let paths = [Some(&file.path), found.as_ref().map(|found| &found.path)];
-            if !paths.into_iter().flatten().any(|path| is_within(path, within)) {
-                continue;
-            }
-            run.files += 1;
-            let loaded = load(documents, id, file, found.as_ref(), &mut run.findings)?;
-            let index = compiler.toggle(id, &mut definitions);
-            if let (Some((targeting, list)), Some(index), Some(found)) = (loaded, index, found) {
-                tested.push(Tested {
-                    id: id.clone(),
-                    path: file.path.clone(),
-                    document: found.path,
-                    targeting,
-                    index,
-                    list,
-                });
-            }
-        }
-    }
-    lookup.finish()?;
-    let evaluator = compiler.finish();
-    let mut reached: BTreeMap<ToggleId, BTreeSet<ServePlace>> = BTreeMap::new();
+    let (evaluator, tested) = compiled(documents, &wanted, within, run)?;
+    let mut reached = Reached::new();
     for item in &tested {
         let places = reached.entry(item.id.clone()).or_default();
         for expectation in &item.list {
@@ -158,20 +131,72 @@ fn run_tests(
         }
     }
     if with_coverage {
-        for id in documents.toggles().filter(|id| wanted(id)) {
-            let Some(found) = documents.read(id)?.filter(|found| is_within(&found.path, within)) else {
-                continue;
-            };
-            match found.document.payload {
-                Some(_) => run.unreached.extend(unreached(id, &found, reached.get(id), sdks)),
-                // Nothing is known of its rules, so it must not count as covered. `load` has reported those
-                // with tests.
-                None if documents.tests().contains_key(id) => {}
-                None => run.findings.extend(found.document.diagnostics),
-            }
-        }
+        add_unreached(documents, &wanted, within, &reached, sdks, run)?;
     }
     run.findings.sort_unstable();
+    Ok(())
+}
+
+/// What the expectations of each toggle have reached.
+type Reached = BTreeMap<ToggleId, BTreeSet<ServePlace>>;
+
+/// Returns the toggles to test, compiled with all that they need.
+fn compiled(
+    documents: &DocumentFiles,
+    wanted: impl Fn(&ToggleId) -> bool,
+    within: &[String],
+    run: &mut TestRun,
+) -> Result<(Evaluator, Vec<Tested>), Failure> {
+    let mut lookup = Lookup::new(documents);
+    let mut compiler = Compiler::default();
+    let mut tested = Vec::new();
+    let mut definitions = Definitions::new(|id| lookup.find(id)).with_types(|id| types(documents, id));
+    for (id, file) in documents.tests().iter().filter(|(id, _)| wanted(id)) {
+        let found = documents.read(id)?;
+        let paths = [Some(&file.path), found.as_ref().map(|found| &found.path)];
+        if !paths.into_iter().flatten().any(|path| is_within(path, within)) {
+            continue;
+        }
+        run.files += 1;
+        let loaded = load(documents, id, file, found.as_ref(), &mut run.findings)?;
+        let index = compiler.toggle(id, &mut definitions);
+        if let (Some((targeting, list)), Some(index), Some(found)) = (loaded, index, found) {
+            tested.push(Tested {
+                id: id.clone(),
+                path: file.path.clone(),
+                document: found.path,
+                targeting,
+                index,
+                list,
+            });
+        }
+    }
+    drop(definitions);
+    lookup.finish()?;
+    Ok((compiler.finish(), tested))
+}
+
+/// Adds the serves that no expectation has reached.
+fn add_unreached(
+    documents: &DocumentFiles,
+    wanted: impl Fn(&ToggleId) -> bool,
+    within: &[String],
+    reached: &Reached,
+    sdks: Sdks,
+    run: &mut TestRun,
+) -> Result<(), Failure> {
+    for id in documents.toggles().filter(|id| wanted(id)) {
+        let Some(found) = documents.read(id)?.filter(|found| is_within(&found.path, within)) else {
+            continue;
+        };
+        match found.document.payload {
+            Some(_) => run.unreached.extend(unreached(id, &found, reached.get(id), sdks)),
+            // Nothing is known of its rules, so it must not count as covered. `load` has reported those
+            // with tests.
+            None if documents.tests().contains_key(id) => {}
+            None => run.findings.extend(found.document.diagnostics),
+        }
+    }
     Ok(())
 }
 
