@@ -7,7 +7,9 @@ mod condition;
 mod conversion;
 mod deployment;
 mod dialect;
+mod escape;
 mod forge;
+mod glob;
 mod graph;
 mod hint;
 mod hold;
@@ -22,12 +24,15 @@ mod scope;
 mod sdk;
 mod serve;
 mod suggestion;
+mod suspension;
 mod targeting;
 mod text;
 mod thresholds;
+mod time;
 mod tree;
 mod tree_diff;
 mod version;
+mod word;
 
 pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, HistoryEvidence};
@@ -41,8 +46,13 @@ pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, i
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use dialect::ServiceKind;
 pub(crate) use dialect::{Abilities, ServiceLimits};
+#[cfg(test)]
+pub(crate) use escape::is_harmful;
+pub(crate) use escape::{HarmlessJsonWriter, escaped, harmless_json};
 pub use forge::Forge;
 pub(crate) use forge::WebhookProof;
+pub use glob::ScopeError;
+pub(crate) use glob::unmatchable_advice;
 pub(crate) use graph::{Components, components};
 pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};
 pub(crate) use hold::{Advice, HoldMemory, TrailerReach, WayOut};
@@ -61,26 +71,21 @@ pub use request::{Action, Certainty, OutcomeKind, RequestDigest, Sent, SentNote,
 pub use return_type::ReturnType;
 pub(crate) use return_type::variation_fits;
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Unlisted, UnlistedChange};
-pub(crate) use scope::unmatchable_advice;
-pub use scope::{
-    Scope, ScopeError, Suspension, SuspensionScope, SuspensionScopeError, Suspensions, Unmatched,
-};
+pub use scope::{Scope, Unmatched};
 pub use sdk::{Sdk, Sdks};
 pub use serve::Serve;
 pub(crate) use serve::{WHOLE, percent};
 pub(crate) use suggestion::closest;
+pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{Between, Condition, Content, Payload, Prerequisite, Rule, Targeting, Variation};
 pub use text::Color;
-#[cfg(test)]
-pub(crate) use text::is_harmful;
-pub(crate) use text::{
-    HarmlessJsonWriter, chain, counted, cut, datetime_numbers, duration, escaped, harmless_json, hex, html,
-    listed, not_a_word, plain, rfc3339, seconds, similar_names, words,
-};
+pub(crate) use text::{chain, counted, cut, hex, html, listed, plain, similar_names};
 pub use thresholds::Thresholds;
+pub(crate) use time::{datetime_numbers, duration, rfc3339, seconds};
 pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeEntry, Trees};
 pub use tree_diff::TreeDiff;
 pub use version::{Format, Version};
+pub(crate) use word::{not_a_word, words};
 
 /// Where the daemon listens, and where commands find it, without settings.
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:8077";

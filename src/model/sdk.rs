@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sdks_are_named() {
+    fn sdks_are_known_words_of_which_the_first_one_leads() {
         let all: Sdks = "rust go java node python".parse().unwrap();
         assert_eq!(all, Sdks::ALL);
         let two: Sdks = " node  python ".parse().unwrap();

@@ -11,9 +11,11 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use url::Url;
 
-use super::failure::no_response;
+use super::certificate::{CertificateFault, certificate_fault};
+use super::failure::{Reason, reason};
 use super::network::Schemes;
-use super::{Network, NetworkError, Reason, Secret};
+use super::proxy::proxy_fault;
+use super::{Network, NetworkError, Secret};
 
 /// In bytes; more than the status of a million toggles.
 const LARGEST_DAEMON_RESPONSE: u64 = 1 << 30;
@@ -141,6 +143,22 @@ impl DaemonClient {
         let read = response.take(LARGEST_DAEMON_RESPONSE).read_to_end(&mut body);
         read.map_err(|error| DaemonError::Incomplete(address(), error))?;
         Ok(DaemonReply { status, location, body })
+    }
+}
+
+/// Returns why a request got no response: the fault of the certificate or of the proxy, or the last cause.
+fn no_response(error: &reqwest::Error, network: &Network) -> Reason {
+    if let Some(fault) = certificate_fault(error) {
+        let hint = match fault {
+            CertificateFault::Untrusted => format!("; {}", network.trust_advice()),
+            _ => String::new(),
+        };
+        return Reason(format!("could not verify its certificate: {fault}{hint}"));
+    }
+    match proxy_fault(error) {
+        Some(fault) => Reason(fault.to_string()),
+        None if error.is_timeout() => Reason("no response arrived in time".to_owned()),
+        None => reason(error),
     }
 }
 

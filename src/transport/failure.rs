@@ -3,15 +3,12 @@
 use std::error::Error;
 use std::io;
 
-use super::certificate::{CertificateFault, certificate_fault};
-use super::network::Network;
-use super::proxy::proxy_fault;
 use crate::model::{escaped, plain};
 
 /// The last cause of a failed request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{}", escaped(.0))]
-pub struct Reason(String);
+pub struct Reason(pub(super) String);
 
 /// Returns the last cause of `error`, which is the most specific one.
 pub fn reason(error: &(dyn Error + 'static)) -> Reason {
@@ -26,22 +23,6 @@ pub fn reason(error: &(dyn Error + 'static)) -> Reason {
         "invalid HTTP version parsed" => "the server does not speak HTTP without TLS".to_owned(),
         _ => plain(&text),
     })
-}
-
-/// Returns why a request got no response: the fault of the certificate or of the proxy, or the last cause.
-pub(super) fn no_response(error: &reqwest::Error, network: &Network) -> Reason {
-    if let Some(fault) = certificate_fault(error) {
-        let hint = match fault {
-            CertificateFault::Untrusted => format!("; {}", network.trust_advice()),
-            _ => String::new(),
-        };
-        return Reason(format!("could not verify its certificate: {fault}{hint}"));
-    }
-    match proxy_fault(error) {
-        Some(fault) => Reason(fault.to_string()),
-        None if error.is_timeout() => Reason("no response arrived in time".to_owned()),
-        None => reason(error),
-    }
 }
 
 fn is_cut(error: &(dyn Error + 'static)) -> bool {

@@ -1,0 +1,122 @@
+//! Times and durations as text.
+
+use std::time::Duration;
+
+/// Returns a time in RFC 3339 form in UTC, such as `2026-01-02T03:04:05Z`, from seconds since 1970-01-01 UTC.
+///
+/// Returns the number itself if it is not a time in the years -9999 to 9999.
+pub(crate) fn rfc3339(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
+}
+
+/// Parses a time with a zone, such as `2026-01-02T03:04:05Z`, as seconds since 1970-01-01 UTC.
+pub(crate) fn seconds(text: &str) -> Result<i64, String> {
+    let time = text.parse::<jiff::Timestamp>();
+    time.map(jiff::Timestamp::as_second)
+        .map_err(|_| format!("`{text}` is not a time: write it with a zone, such as `2024-12-31T23:59:59Z`"))
+}
+
+/// Parses a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once and the
+/// longest first.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("`{text}` needs a unit: write `{text}s`, `{text}m` or `{text}h`"));
+    }
+    parts(text).ok_or_else(|| format!("`{text}` is not a duration: write `500ms`, `30s`, `5m` or `1h30m`"))
+}
+
+fn parts(mut text: &str) -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    let mut shortest = u64::MAX;
+    while !text.is_empty() || shortest == u64::MAX {
+        let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
+        let number: u64 = text[..unit_at].parse().ok()?;
+        let rest = &text[unit_at..];
+        let end = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let unit = milliseconds(&rest[..end]).filter(|unit| *unit < shortest)?;
+        total = total.checked_add(Duration::from_millis(number.checked_mul(unit)?))?;
+        shortest = unit;
+        text = &rest[end..];
+    }
+    Some(total)
+}
+
+fn milliseconds(unit: &str) -> Option<u64> {
+    match unit {
+        "ms" => Some(1),
+        "s" => Some(1_000),
+        "m" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    }
+}
+
+/// Returns year, month, day, hour, minute, second, offset hours and offset minutes of
+/// `YYYY-MM-DDThh:mm:ss+hh:mm`, the form of times in conditions. Numbers beyond their range are accepted.
+pub(crate) fn datetime_numbers(text: &str) -> Option<[u32; 8]> {
+    const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
+    let bytes = text.as_bytes();
+    let fits = bytes.len() == PATTERN.len()
+        && PATTERN.iter().zip(bytes).all(|(wanted, byte)| match wanted {
+            b'd' => byte.is_ascii_digit(),
+            wanted => wanted == byte,
+        });
+    fits.then(|| {
+        [0..4, 5..7, 8..10, 11..13, 14..16, 17..19, 20..22, 23..25].map(|digits| {
+            let digits = bytes[digits].iter();
+            digits.fold(0, |sum, byte| sum * 10 + u32::from(byte - b'0'))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_whole_numbers_with_units_the_longest_first() {
+        for (text, milliseconds) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("1d1ms", 86_400_001),
+            ("0s", 0),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+        for text in [
+            "",
+            "30",
+            "s",
+            "30 s",
+            "1d 2h",
+            "1.5h",
+            "-1s",
+            "30S",
+            "30m1h",
+            "1s1s",
+            "1w",
+            "2y",
+            "15min",
+            "２h",
+            "99999999999999999999s",
+            "18446744073709551615d",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(duration("30").unwrap_err(), "`30` needs a unit: write `30s`, `30m` or `30h`");
+    }
+
+    #[test]
+    fn a_time_has_a_date_and_a_zone() {
+        assert_eq!(seconds("2026-01-02T03:04:05Z"), Ok(1_767_323_045));
+        assert_eq!(seconds("2026-01-02T04:04:05+01:00"), Ok(1_767_323_045));
+        for bad in ["", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", "now", "1767323045"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+        assert_eq!(rfc3339(1_767_323_045), "2026-01-02T03:04:05Z");
+        assert_eq!(rfc3339(i64::MAX), i64::MAX.to_string());
+    }
+}
