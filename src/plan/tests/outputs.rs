@@ -5,7 +5,7 @@ use crate::document;
 use crate::model::{Blob, Color, ServiceKind, escaped};
 
 #[test]
-fn the_text_is_for_people() {
+fn the_text_of_a_plan_has_all_of_its_lists() {
     insta::assert_snapshot!(render::text(&rich(), Color::Never), @r#"
     Plan for https://git.example.com/toggles refs/heads/main 0303030303 → https://toggles.example.com
 
@@ -142,7 +142,7 @@ fn findings_become_workflow_commands() {
 }
 
 #[test]
-fn the_json_is_for_machines() {
+fn the_json_of_a_plan_has_all_of_its_fields() {
     let mut json = json(&rich());
     let held = &json["held"][1];
     assert_eq!((&held["kind"], &held["change"]["action"]), (&"rail".into(), &"update".into()));

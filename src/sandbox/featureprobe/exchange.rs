@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_refused() {
+    fn a_value_of_another_shape_is_refused() {
         for given in [
             json!([]),
             json!("text"),

@@ -150,7 +150,7 @@ fn a_suspension_is_reported_before_the_first_pass_after_a_restart_ends() {
 }
 
 #[test]
-fn times_are_dates() {
+fn every_time_of_the_status_is_rfc_3339_in_utc() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     assert_eq!(daemon.order("/suspend", r#"{"for": "2h"}"#), 200);

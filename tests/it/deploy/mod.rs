@@ -133,14 +133,17 @@ fn invoked(
 }
 
 #[test]
-fn every_variable_exists() {
+fn each_variable_in_deploy_is_that_of_a_setting() {
     let known: BTreeSet<&str> = settings().iter().filter_map(|setting| setting.variable.as_deref()).collect();
+    let mut seen = 0;
     for (path, text) in files(&folder()) {
         for variable in beginning(&text, "GITOGGLE_", |c| c.is_ascii_uppercase() || c == '_') {
             let is_of_build = variable == "GITOGGLE_BUILD_COMMIT" && path.ends_with("Dockerfile");
             assert!(known.contains(variable) || is_of_build, "{}: {variable}", path.display());
+            seen += 1;
         }
     }
+    assert!(seen > 20, "{seen} variables were found");
 }
 
 #[test]
@@ -200,14 +203,17 @@ fn every_address_has_the_default_port() {
 
 #[test]
 fn every_yaml_file_that_is_not_a_template_parses() {
+    let mut parsed_files = 0;
     for (path, text) in files(&folder()) {
         let is_yaml = path.extension().is_some_and(|extension| extension == "yaml");
         if is_yaml && !path.components().any(|part| part.as_os_str() == "templates") {
             for parsed in documents(&text) {
                 assert!(parsed.is_object(), "{}", path.display());
             }
+            parsed_files += 1;
         }
     }
+    assert!(parsed_files > 10, "{parsed_files}");
 }
 
 #[test]

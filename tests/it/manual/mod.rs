@@ -148,7 +148,7 @@ fn what_is_not_run_does_not_show_the_program() {
 }
 
 #[test]
-fn the_two_commands_are_listed() {
+fn the_readme_has_the_commands_for_the_demo_and_the_tests() {
     for command in ["cargo run -- demo", "cargo test"] {
         assert!(README.text().contains(command), "{command}");
     }

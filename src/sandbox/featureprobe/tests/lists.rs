@@ -20,7 +20,7 @@ fn keys(service: &Service, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn pages_cover_the_list() {
+fn a_list_is_read_in_pages_until_an_empty_one() {
     let service = five();
     let pages: Vec<_> =
         (0..4).map(|index| keys(&service, &format!("pageSize=2&pageIndex={index}"))).collect();

@@ -137,7 +137,7 @@ fn identical_content_still_makes_a_version_with_its_comment() {
 }
 
 #[test]
-fn keys_fold_case() {
+fn a_key_in_another_case_is_the_same_key() {
     let service = Service::new();
     let shouted = "/api/projects/P/environments/E/toggles/T/targeting";
     service.done("PATCH", shouted, json!({ "disabled": false }));

@@ -16,7 +16,7 @@ fn enable() -> Value {
 }
 
 #[test]
-fn a_lost_response_was_stored() {
+fn a_publish_whose_response_is_lost_is_stored() {
     let service = Service::new();
     arrange(&service, "PATCH", T, json!("lose_response"));
     assert_eq!(service.patch(T, enable()).0, 0);

@@ -70,7 +70,7 @@ fn a_toggle_whose_rules_or_prerequisites_the_builder_cannot_convert_vanishes() {
 }
 
 #[test]
-fn conditions_are_converted() {
+fn sdks_get_conditions_in_the_form_that_they_evaluate() {
     let service = Service::new();
     for (given, converted) in [
         (
