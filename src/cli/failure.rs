@@ -149,6 +149,20 @@ impl JsonError {
     }
 }
 
+impl From<pass::Error> for Failure {
+    fn from(error: pass::Error) -> Self {
+        Self::of(&Arc::new(error))
+    }
+}
+
+impl Failure {
+    /// Converts the error that prevented or ended a pass.
+    pub(super) fn of(error: &Arc<pass::Error>) -> Self {
+        let status = if error.is_hold() { ExitStatus::Held } else { ExitStatus::Failed };
+        Self::new(status, Arc::clone(error)).maybe_hint(error.hint())
+    }
+}
+
 impl From<NetworkError> for Failure {
     fn from(error: NetworkError) -> Self {
         let (is_setting, hint) = (error.is_bad_ca_file(), error.hint());

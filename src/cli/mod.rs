@@ -144,23 +144,3 @@ fn is_offered(command: Command, output: OutputFormat) -> bool {
     let formats = commands::formats(command);
     formats.is_empty() || formats.contains(&output)
 }
-
-impl From<crate::pass::Error> for Failure {
-    fn from(error: crate::pass::Error) -> Self {
-        Self::of(&std::sync::Arc::new(error))
-    }
-}
-
-impl Failure {
-    /// Converts the error that prevented or ended a pass.
-    fn of(error: &std::sync::Arc<crate::pass::Error>) -> Self {
-        let status = if error.is_hold() { ExitStatus::Held } else { ExitStatus::Failed };
-        Self::new(status, std::sync::Arc::clone(error)).maybe_hint(error.hint())
-    }
-}
-
-/// Returns the counts that are not zero, each with its word.
-fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    counts.map(|(count, what)| format!("{count} {what}")).collect()
-}

@@ -98,3 +98,9 @@ pub(super) fn step_summary(markdown: impl FnOnce(usize) -> String) -> Result<(),
     let path = path.to_string_lossy();
     written.map_err(Failure::could_not(format!("write the job summary to `{}`", escaped(&path))))
 }
+
+/// Returns the counts that are not zero, each with its word.
+pub(super) fn nonzero(counts: &[(usize, &str)]) -> Vec<String> {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, what)| format!("{count} {what}")).collect()
+}

@@ -6,8 +6,7 @@ use clap::Args;
 
 use crate::authoring::{FormatReport, FormatRequest, format};
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::nonzero;
-use crate::cli::output::{color, note, print};
+use crate::cli::output::{color, nonzero, note, print};
 use crate::cli::targets::{Target, targets};
 use crate::config::Settings;
 use crate::document::{self};

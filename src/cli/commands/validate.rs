@@ -6,8 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::nonzero;
-use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
+use crate::cli::output::{Formats, color, nonzero, note, print, print_json, show, step_summary};
 use crate::cli::targets::{Target, targets};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
