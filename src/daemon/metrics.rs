@@ -418,6 +418,7 @@ mod tests {
         gitoggle_withheld{reason="not_reviewed"} 0
         gitoggle_withheld{reason="rail"} 0
         gitoggle_withheld{reason="refused"} 0
+        gitoggle_withheld{reason="renamed"} 0
         gitoggle_withheld{reason="return_type"} 0
         gitoggle_withheld{reason="state_lost"} 0
         gitoggle_withheld{reason="stopped"} 0

@@ -23,6 +23,8 @@ super::words! {
         History = "history",
         /// Overwrite changes that were made on the service.
         OverwriteDrift = "overwrite-drift",
+        /// Disable the toggles of an environment whose documents were only renamed.
+        Rename = "rename",
         /// Publish outside the change windows of an environment.
         Window = "window",
     }
@@ -49,6 +51,11 @@ impl Override {
         self.row().is_trailer
     }
 
+    /// Returns whether a trailer can name the environment, and then counts on a later commit as well.
+    pub(crate) fn may_name_environment(self) -> bool {
+        self.row().may_name_environment
+    }
+
     /// Returns whether it can be given for one toggle, and is about the versions that the service has now.
     pub(crate) fn is_about_toggles(self) -> bool {
         self.row().is_about_toggles
@@ -71,11 +78,20 @@ impl Override {
                 needs_environment: false,
                 ..row("Apply a revision that does not descend from the recorded one")
             },
-            Self::MassChange => Row { is_trailer: true, ..row("Publish all of it, over the limit") },
+            Self::MassChange => Row {
+                is_trailer: true,
+                may_name_environment: true,
+                ..row("Publish all of it, over the limit")
+            },
             Self::OverwriteDrift => Row {
                 is_trailer: true,
                 is_about_toggles: true,
                 ..row("Replace what the service has by the document")
+            },
+            Self::Rename => Row {
+                is_trailer: true,
+                may_name_environment: true,
+                ..row("Disable the toggles whose documents were renamed")
             },
             Self::Window => Row { is_trailer: true, ..row("Publish it now, outside the change windows") },
         }
@@ -90,6 +106,8 @@ struct Row {
     needs_environment: bool,
     /// Whether the author of a commit can give it with a trailer.
     is_trailer: bool,
+    /// Whether such a trailer can name the environment.
+    may_name_environment: bool,
     is_first_pass: bool,
     /// Whether it can be given for one toggle, and is about the versions that the service has now.
     is_about_toggles: bool,
@@ -97,7 +115,14 @@ struct Row {
 
 /// Returns the answers of an override about an environment that only an operator can give.
 const fn row(effect: &'static str) -> Row {
-    Row { effect, needs_environment: true, is_trailer: false, is_first_pass: false, is_about_toggles: false }
+    Row {
+        effect,
+        needs_environment: true,
+        is_trailer: false,
+        may_name_environment: false,
+        is_first_pass: false,
+        is_about_toggles: false,
+    }
 }
 
 impl fmt::Display for Override {

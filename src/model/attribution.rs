@@ -59,7 +59,7 @@ impl Attribution {
     }
 
     /// Returns whether the commit's trailers contain `Gitoggle-Allow` with the name of `what`. One that names
-    /// an environment does not depend on the commit of a change, so [`Commit::mass_change_environments`]
+    /// an environment does not depend on the commit of a change, so [`Commit::named_decisions`]
     /// reads it.
     pub(crate) fn allows(&self, what: Override) -> bool {
         self.trailers(ALLOW_TRAILER).iter().any(|value| value == what.as_str())

@@ -72,10 +72,11 @@ impl Commit {
         unfolded(&text).into_iter().filter_map(idle).collect()
     }
 
-    /// Returns the environments for which the commit allows a mass change, whichever commit made it.
-    pub(crate) fn mass_change_environments(&self) -> Vec<EnvironmentId> {
+    /// Returns the decisions of the commit that name an environment: they count whichever commit made the
+    /// changes.
+    pub(crate) fn named_decisions(&self) -> Vec<(Override, EnvironmentId)> {
         let values = self.trailers(ALLOW_TRAILER);
-        values.iter().filter_map(|value| mass_change_environment(value)).collect()
+        values.iter().filter_map(|value| named_decision(value)).collect()
     }
 
     fn text(&self) -> String {
@@ -120,10 +121,16 @@ pub(crate) struct IdleTrailer {
     pub(crate) why: String,
 }
 
-/// Returns the environment of a value such as `mass-change shop/prod`.
-fn mass_change_environment(value: &str) -> Option<EnvironmentId> {
+/// Returns the decision and the environment of a value such as `mass-change shop/prod`.
+fn named_decision(value: &str) -> Option<(Override, EnvironmentId)> {
     let (what, environment) = value.split_once(char::is_whitespace)?;
-    (what == Override::MassChange.as_str()).then(|| environment.trim().parse().ok())?
+    let what = naming().find(|naming| naming.as_str() == what)?;
+    Some((what, environment.trim().parse().ok()?))
+}
+
+/// Returns the decisions whose trailers may name an environment.
+fn naming() -> impl Iterator<Item = Override> {
+    Override::ALL.into_iter().filter(|what| what.may_name_environment())
 }
 
 /// Returns the place of the last paragraph of a trimmed message; empty if that is the subject. What a forge
@@ -230,8 +237,7 @@ fn quoted(line: &str) -> Option<&'static str> {
     allows.then_some(ALLOW_TRAILER).or(decides.then_some(FIRST_PASS_TRAILER))
 }
 
-/// Returns the words of the overrides that `Gitoggle-Allow` can give. A mass change can be followed by an
-/// environment.
+/// Returns the words of the overrides that `Gitoggle-Allow` can give. Some can be followed by an environment.
 fn allowed() -> Vec<&'static str> {
     Override::ALL.into_iter().filter(|what| what.is_trailer()).map(Override::as_str).collect()
 }
@@ -250,7 +256,7 @@ fn idle_value(key: &str, value: &str) -> Option<String> {
         };
     }
     let allowed = allowed();
-    if allowed.contains(&value) || mass_change_environment(value).is_some() {
+    if allowed.contains(&value) || named_decision(value).is_some() {
         return None;
     }
     Some(match allowed.iter().find(|known| **known == spelled) {
@@ -259,10 +265,10 @@ fn idle_value(key: &str, value: &str) -> Option<String> {
             format!("write `{FIRST_PASS_TRAILER}: assert` or `adopt`")
         }
         None if spelled == "history" => "only an operator allows `history`".to_owned(),
-        None if spelled.starts_with("mass-change") => {
-            "write `mass-change`, or `mass-change PROJECT/ENVIRONMENT`".to_owned()
-        }
-        None => format!("write one of `{}`, without anything else", allowed.join("`, `")),
+        None => match naming().find(|naming| spelled.starts_with(naming.as_str())) {
+            Some(naming) => format!("write `{naming}`, or `{naming} PROJECT/ENVIRONMENT`"),
+            None => format!("write one of `{}`, without anything else", allowed.join("`, `")),
+        },
     })
 }
 
@@ -405,6 +411,7 @@ mod tests {
                 "S\n\nGitoggle-Allow: mass-change production",
                 "write `mass-change`, or `mass-change PROJECT/ENVIRONMENT`",
             ),
+            ("S\n\nGitoggle-Allow: renamed", "write `rename`, or `rename PROJECT/ENVIRONMENT`"),
             ("S\n\nGitoggle-Allow: first-pass-assert", "write `Gitoggle-First-Pass: assert` or `adopt`"),
             ("S\n\nGitoggle-Allow: history", "only an operator allows `history`"),
             (
@@ -413,7 +420,7 @@ mod tests {
             ),
             (
                 "S\n\nGitoggle-Allow:",
-                "write one of `mass-change`, `overwrite-drift`, `window`, without anything else",
+                "write one of `mass-change`, `overwrite-drift`, `rename`, `window`, without anything else",
             ),
             ("S\n\nGitoggle-First-Pass: Adopt", "write `assert` or `adopt`, in lower case"),
             (
@@ -443,6 +450,7 @@ mod tests {
             "gitoggle: allow more",
             "S\n\nGITOGGLE-ALLOW : window\nGitoggle-First-Pass: adopt",
             "S\n\nGitoggle-Allow: mass-change shop/prod",
+            "S\n\nGitoggle-Allow: rename shop/prod",
         ] {
             assert_eq!(commit(message).idle_trailers(), [], "{message:?}");
         }

@@ -61,6 +61,8 @@ super::words! {
         Rail = "rail",
         /// The service refused the request.
         Refused = "refused",
+        /// The document was removed, and another toggle has it now.
+        Renamed = "renamed",
         /// A variation is not of the toggle's return type.
         ReturnType = "return_type",
         /// Nothing is applied in the environment, because the state folder was lost.
@@ -395,6 +397,12 @@ impl HoldKind {
                     "correct the document or the service, then `gitoggle reconcile` tries it again",
                 )),
                 ..Rule::FAILED
+            },
+            Self::Renamed => Rule {
+                releases: &[Override::Rename],
+                is_recordable: true,
+                trailers: &[(Override::Rename, TrailerReach::OwnCommit)],
+                ..Rule::HELD
             },
             Self::FirstPass | Self::StateLost => Rule {
                 releases: &[Override::FirstPassAdopt, Override::FirstPassAssert],

@@ -33,8 +33,8 @@ impl Attributions<'_> {
         review: impl FnOnce(&[Change]) -> Result<Unlisted, Error>,
     ) -> Result<Plan, Error> {
         let Self { snapshot, are_committed, rules, most_undecided } = *self;
-        let decided = |environment: &EnvironmentId, commits: &BTreeSet<CommitId>| {
-            Ok(snapshot.with_mass_change(environment, commits)?)
+        let decided = |what, environment: &EnvironmentId, commits: &BTreeSet<CommitId>| {
+            Ok(snapshot.decided_by_name(what, environment, commits)?)
         };
         let documents = documents(&draft, snapshot, rules, most_undecided)?;
         if documents.is_empty() {

@@ -19,7 +19,7 @@ use crate::pass::planning::source_info;
 use crate::pass::read::{ReadContext, read};
 use crate::pass::references::{self, Library};
 use crate::pass::{Error, matches_something};
-use crate::plan::compare::{AppliedTree, Claims, Comparison, Difference, Places, Roots, has_document};
+use crate::plan::compare::{AppliedTree, Claims, Comparison, Difference, File, Places, Roots, has_document};
 use crate::plan::{
     self, Base, DecidedToggle, DecisionContext, Draft, Input, LiveDifferences, Needs, OnDrift, OnMissing,
     OnRemove, Overrides, Plan, Policy, SourceInfo, compare as trees,
@@ -102,8 +102,10 @@ pub(super) fn compare(
     let suspensions = applied.view.suspensions().at(now);
     let scopes: Vec<(String, &Scope)> = rules.policy.scopes(&suspensions).collect();
     let mut comparison = compared(files, applied, rules, &overwritten, &scopes)?;
-    if rules.policy.on_remove == OnRemove::Disable {
-        hold_moved(&mut comparison, files, applied, rules)?;
+    match rules.policy.on_remove {
+        OnRemove::Disable => hold_moved(&mut comparison, files, applied, rules)?,
+        OnRemove::Forget => {}
+        OnRemove::Keep => name_renamed(&mut comparison),
     }
     check_source(&comparison, files.snapshot, rules)?;
     overrides.idle_globs = idle_globs(&comparison, &scopes);
@@ -118,85 +120,190 @@ pub(super) fn compare(
     Ok(Compared { comparison, overrides, overwritten })
 }
 
-/// Holds the toggles whose document was only moved to a place where it is not read: nobody removed it. The
-/// moved file has the same content, or the same meaning and the toggle's key in its path, and was not beside the
-/// document in any recorded revision, so that a copy in one commit and the removal in the next are a move. A
-/// name that begins with `_` or `.` says that a file is not a toggle.
+/// Names the new toggles of the same environment that have the removed documents. Nothing is held for it.
+fn name_renamed(comparison: &mut Comparison) {
+    let place = |id: &ToggleId, file: File| (id.environment(), file.id);
+    let created = comparison.differences.iter().filter(|one| one.applied.is_empty());
+    let created: HashMap<_, ToggleId> =
+        created.filter_map(|one| Some((place(&one.id, one.desired.first()?), one.id.clone()))).collect();
+    for one in comparison.differences.iter_mut().filter(|one| one.desired.is_empty()) {
+        let to = one.applied.first().and_then(|file| created.get(&place(&one.id, file)));
+        if let Some(to) = to {
+            one.desired = Claims::Moved(Box::new(to.clone()));
+        }
+    }
+}
+
+/// A document that was removed.
+struct Removed {
+    /// The place of its toggle among the differences.
+    at: usize,
+    /// The path under the root.
+    path: String,
+    /// The content that was published last.
+    object: ObjectId,
+    recorded: Vec<CommitId>,
+}
+
+impl Removed {
+    /// Returns whether the file `path` with this content came with the removal: it was not beside the document
+    /// in any recorded revision. So a copy in one commit and the removal in the next are a move.
+    fn came_as(&self, path: &str, object: ObjectId, snapshot: &Snapshot) -> Result<bool, Error> {
+        Ok(!snapshot.was_beside(&self.path, path, object, &self.recorded)?)
+    }
+}
+
+/// Finds the toggles whose document was only moved: nobody removed it.
+///
+/// The file may be one that is not read. Then it has the same content, or the same meaning and the toggle's key
+/// in its path. A name that begins with `_` or `.` says that a file is not a toggle.
+///
+/// Or it is the document of another toggle with the same content, at this revision or at the commit of the
+/// removal. Whoever edits that one later does not switch off the other one by it.
 fn hold_moved(
     comparison: &mut Comparison,
     files: &PlanFiles<'_>,
     applied: AppliedSide<'_>,
     rules: &Rules,
 ) -> Result<(), Error> {
-    let mut removed: HashMap<ObjectId, Vec<usize>> = HashMap::new();
-    let mut by_key: HashMap<String, Vec<(usize, ObjectId)>> = HashMap::new();
-    for (at, one) in comparison.differences.iter().enumerate() {
-        let is_removed = one.desired.is_empty() && rules.policy.scope.contains(&one.id);
-        if let Some(file) = one.applied.first().filter(|_| is_removed) {
-            removed.entry(file.id).or_default().push(at);
-            by_key.entry(one.id.toggle().to_owned()).or_default().push((at, file.id));
+    let removed = removed(comparison, applied, rules)?;
+    // What was removed was applied.
+    let (false, Some(before)) = (removed.is_empty(), applied.trees()?) else { return Ok(()) };
+    let (trees, snapshot) = (files.open()?, files.snapshot);
+    let with_content = |object| removed.iter().filter(move |one| one.object == object);
+    let moved_then = moved_then(&removed, snapshot, rules)?;
+    let (mut unread, mut renamed) = (Vec::new(), Vec::new());
+    each_file(&*trees, files.root_tree(), |path, id| {
+        let PathKind::Document { id: toggle, .. } = rules.layout.classify(path.as_bytes()) else {
+            unread.push((path.to_owned(), id));
+            return Ok(());
+        };
+        let then = moved_then.get(&toggle).into_iter().flatten().copied();
+        for one in with_content(id).chain(then) {
+            if one.came_as(path, one.object, snapshot)? {
+                renamed.push((one.at, toggle.clone()));
+            }
+        }
+        Ok(())
+    })?;
+    for (path, id) in unread {
+        let meaning = |blob: &Blob| document::read("", blob, rules.kind).payload;
+        let mut moved: Vec<&Removed> = with_content(id).collect();
+        for key in keys_in(&path) {
+            for one in removed.iter().filter(|one| comparison.differences[one.at].id.toggle() == key) {
+                let applied = comparison.differences[one.at].applied.first();
+                let Some(old) = applied.filter(|_| moved.iter().all(|other| other.at != one.at)) else {
+                    continue;
+                };
+                let old = meaning(&before.blob(old.id, LARGEST_DOCUMENT)?);
+                if old.is_some() && old == meaning(&trees.blob(id, LARGEST_DOCUMENT)?) {
+                    moved.push(one);
+                }
+            }
+        }
+        if moved.is_empty() {
+            continue;
+        }
+        // The id of a file in a work tree is not that of its content.
+        let object = match trees.blob(id, LARGEST_DOCUMENT)? {
+            Blob::Content(content) => id_of(ObjectKind::Blob, &content),
+            Blob::Missing | Blob::TooLarge(_) => id,
+        };
+        let full = trees::join(&rules.root, &path);
+        let mut is_new = true;
+        for one in moved {
+            if !one.came_as(&path, object, snapshot)? {
+                continue;
+            }
+            if std::mem::take(&mut is_new) {
+                comparison.findings.retain(|found| found.path != full || !layout::is_about_path(found));
+            }
+            let difference = &mut comparison.differences[one.at];
+            difference.desired = Claims::Unread(full.as_str().into());
+            comparison.findings.push(layout::moved(&full, &difference.id));
         }
     }
-    if removed.is_empty() {
-        return Ok(());
+    comparison.findings.sort_unstable();
+    // One with the same key says best where the document is.
+    renamed.sort_by_key(|(at, to)| (*at, comparison.differences[*at].id.toggle() != to.toggle(), to.clone()));
+    for (at, to) in renamed {
+        let desired = &mut comparison.differences[at].desired;
+        if desired.is_empty() {
+            *desired = Claims::Moved(Box::new(to));
+        }
     }
-    // What was removed was applied.
-    let (trees, Some(before)) = (files.open()?, applied.trees()?) else { return Ok(()) };
-    let meaning = |blob: &Blob| document::read("", blob, rules.kind).payload;
-    let mut folders = vec![(String::new(), files.root_tree())];
+    Ok(())
+}
+
+/// Returns the documents in scope that were removed.
+fn removed(comparison: &Comparison, applied: AppliedSide<'_>, rules: &Rules) -> Result<Vec<Removed>, Error> {
+    let (unknown, settled) = (applied.view.unknown(), applied.view.settled());
+    let mut all = Vec::new();
+    for (at, one) in comparison.differences.iter().enumerate() {
+        if !one.desired.is_empty() || !rules.policy.scope.contains(&one.id) {
+            continue;
+        }
+        let Some(file) = one.applied.first() else { continue };
+        let sent = unknown.get(&one.id).or_else(|| settled.get(&one.id));
+        all.push(Removed {
+            at,
+            path: rules.layout.path(&one.id, file.format),
+            object: sent.map_or(file.id, |sent| sent.object),
+            recorded: recorded(&one.id, applied)?,
+        });
+    }
+    Ok(all)
+}
+
+/// Returns the toggles whose documents had the content of removed ones at the commits that removed these.
+fn moved_then<'r>(
+    removed: &'r [Removed],
+    snapshot: &Snapshot,
+    rules: &Rules,
+) -> Result<HashMap<ToggleId, Vec<&'r Removed>>, Error> {
+    let mut by_commit: BTreeMap<CommitId, Vec<&Removed>> = BTreeMap::new();
+    for one in removed {
+        if let Some(commit) = snapshot.removal(&one.path)? {
+            by_commit.entry(commit.id).or_default().push(one);
+        }
+    }
+    let (reader, mut found) = (snapshot.reader()?, HashMap::<_, Vec<_>>::new());
+    for (commit, removed) in by_commit {
+        let Some(root) = snapshot.known_root_tree(commit)? else { continue };
+        each_file(&reader, root, |path, id| {
+            let there = removed.iter().filter(|one| one.object == id).copied().collect::<Vec<_>>();
+            if let (false, PathKind::Document { id, .. }) =
+                (there.is_empty(), rules.layout.classify(path.as_bytes()))
+            {
+                found.entry(id).or_default().extend(there);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// Calls `each` with the path and the id of every file that has no part of its path hidden.
+fn each_file(
+    trees: &dyn Trees<Error = source::Error>,
+    root: ObjectId,
+    mut each: impl FnMut(&str, ObjectId) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut folders = vec![(String::new(), root)];
     while let Some((folder, id)) = folders.pop() {
         for entry in trees.tree(id)?.entries() {
             let Ok(name) = std::str::from_utf8(entry.name) else { continue };
+            if name.starts_with(['.', '_']) {
+                continue;
+            }
             let path = trees::join(&folder, name);
             match entry.kind() {
-                _ if name.starts_with(['.', '_']) => {}
                 EntryKind::Tree => folders.push((path, entry.id)),
-                EntryKind::Blob => {
-                    if matches!(rules.layout.classify(path.as_bytes()), PathKind::Document { .. }) {
-                        continue;
-                    }
-                    let mut moved = removed.get(&entry.id).cloned().unwrap_or_default();
-                    for (at, old) in keys_in(&path).filter_map(|key| by_key.get(key)).flatten() {
-                        let old = meaning(&before.blob(*old, LARGEST_DOCUMENT)?);
-                        let is_moved = old.is_some() && !moved.contains(at);
-                        if is_moved && old == meaning(&trees.blob(entry.id, LARGEST_DOCUMENT)?) {
-                            moved.push(*at);
-                        }
-                    }
-                    if moved.is_empty() {
-                        continue;
-                    }
-                    // The id of a file in a work tree is not that of its content.
-                    let object = match trees.blob(entry.id, LARGEST_DOCUMENT)? {
-                        Blob::Content(content) => id_of(ObjectKind::Blob, &content),
-                        Blob::Missing | Blob::TooLarge(_) => entry.id,
-                    };
-                    let mut renamed = Vec::new();
-                    for at in moved {
-                        let one = &comparison.differences[at];
-                        let Some(file) = one.applied.first() else { continue };
-                        let removed = rules.layout.path(&one.id, file.format);
-                        let recorded = recorded(&one.id, applied)?;
-                        if !files.snapshot.was_beside(&removed, &path, object, &recorded)? {
-                            renamed.push(at);
-                        }
-                    }
-                    if renamed.is_empty() {
-                        continue;
-                    }
-                    let path = trees::join(&rules.root, &path);
-                    comparison.findings.retain(|found| found.path != path || !layout::is_about_path(found));
-                    for at in renamed {
-                        let one = &mut comparison.differences[at];
-                        one.desired = Claims::Unread(path.as_str().into());
-                        comparison.findings.push(layout::moved(&path, &one.id));
-                    }
-                }
+                EntryKind::Blob => each(&path, entry.id)?,
                 EntryKind::Other => {}
             }
         }
     }
-    comparison.findings.sort_unstable();
     Ok(())
 }
 

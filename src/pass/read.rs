@@ -176,7 +176,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     fn compared_path<'d>(&self, desired: &'d Desired) -> Option<&'d str> {
         match desired {
             Desired::Document(version) => Some(&version.path),
-            Desired::Absent { path } if self.context.on_remove == OnRemove::Disable => Some(path),
+            Desired::Absent { path, .. } if self.context.on_remove == OnRemove::Disable => Some(path),
             Desired::Absent { .. } | Desired::Invalid | Desired::Renamed | Desired::Unread { .. } => None,
         }
     }
@@ -188,7 +188,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         findings: &mut Vec<Diagnostic>,
     ) -> (Desired, Option<Noted>) {
         let (file, blob) = match (&difference.desired, blob) {
-            (Claims::None, _) => return (self.absent(difference), None),
+            (Claims::None | Claims::Moved(_), _) => return (self.absent(difference), None),
             (Claims::Renamed, _) => return (Desired::Renamed, None),
             (Claims::Unread(path), _) => return (Desired::Unread { path: path.clone() }, None),
             (Claims::One(file), Some(blob)) => (file, blob),
@@ -220,7 +220,11 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             Some(self.context.layout.path(&difference.id, file.format))
         };
         let path = unknown.or_else(applied).unwrap_or_default();
-        Desired::Absent { path }
+        let renamed_to = match &difference.desired {
+            Claims::Moved(to) => Some((**to).clone()),
+            _ => None,
+        };
+        Desired::Absent { path, renamed_to }
     }
 
     fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {

@@ -134,11 +134,15 @@ impl Change {
     /// Returns whether the rails have nothing to say about the change: it repeats a request that has started,
     /// or they let it through at this version before.
     pub(super) fn is_let_through(&self) -> bool {
-        let has_started = match &self.before {
+        self.has_started() || self.passed
+    }
+
+    /// Returns whether it repeats a request that the service may have stored.
+    pub(super) fn has_started(&self) -> bool {
+        match &self.before {
             Before::Unknown { sent, .. } => sent.announced.is_none() && self.is_retry,
             _ => false,
-        };
-        has_started || self.passed
+        }
     }
 
     /// Returns whether it does nothing but disable the toggle.
@@ -457,8 +461,6 @@ pub struct Orphan {
     pub reason: OrphanReason,
     /// Whether a request was sent, and the service may or may not have applied it.
     pub is_unknown: bool,
-    /// The blob that is applied, if it is known.
-    pub object: Option<ObjectId>,
     /// The new toggle whose document is the removed file.
     pub renamed_to: Option<ToggleId>,
     /// The toggles that need this one.

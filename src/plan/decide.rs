@@ -169,6 +169,8 @@ pub(super) struct DraftChange {
     /// Whether the document is applied, and only the service has something else.
     pub(super) is_applied: bool,
     pub(super) pass: PassOrder,
+    /// The toggle that has the removed document now.
+    pub(super) renamed_to: Option<Box<ToggleId>>,
 }
 
 impl DraftChange {
@@ -211,7 +213,7 @@ fn decide(
         Desired::Absent { .. } | Desired::Renamed if matches!(applied, AppliedVersion::Nothing) => {
             ToggleDecision::Nothing
         }
-        Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
+        Desired::Absent { path, renamed_to } => orphan(id, path, renamed_to, applied, policy.on_remove),
         // Ids that differ only in case are one toggle, so to disable this one could disable that of the
         // document.
         Desired::Renamed => ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
@@ -247,7 +249,8 @@ fn document(
     let is_applied =
         matches!(&applied, AppliedVersion::Document { payload, .. } if *payload == version.payload);
     let publish = |version, action, before| {
-        let draft = DraftChange { version, replaced, action, before, is_retry, is_applied, pass };
+        let renamed_to = None;
+        let draft = DraftChange { version, replaced, action, before, is_retry, is_applied, pass, renamed_to };
         ToggleDecision::Publish(Box::new(draft))
     };
     match applied {
@@ -301,32 +304,40 @@ fn replaced(applied: &AppliedVersion, version: &Version) -> Option<Box<ObjectId>
     }
 }
 
-fn listed(id: ToggleId, path: String, reason: OrphanReason, applied: &AppliedVersion) -> ToggleDecision {
+fn listed(
+    id: ToggleId,
+    path: String,
+    renamed_to: Option<ToggleId>,
+    reason: OrphanReason,
+    applied: &AppliedVersion,
+) -> ToggleDecision {
     ToggleDecision::Orphan(Box::new(Orphan {
         id,
         path,
         reason,
         is_unknown: matches!(applied, AppliedVersion::Unknown { .. }),
-        object: match applied {
-            AppliedVersion::Document { object, .. } => Some(*object),
-            AppliedVersion::Nothing | AppliedVersion::Unknown { .. } | AppliedVersion::Unreadable => None,
-        },
-        renamed_to: None,
+        renamed_to,
         needed_by: None,
     }))
 }
 
 /// Decides on a toggle that is applied or unknown and whose file was removed.
-fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemove) -> ToggleDecision {
+fn orphan(
+    id: ToggleId,
+    path: String,
+    renamed_to: Option<ToggleId>,
+    applied: AppliedVersion,
+    on_remove: OnRemove,
+) -> ToggleDecision {
     match on_remove {
-        OnRemove::Keep => return listed(id, path, OrphanReason::Keep, &applied),
+        OnRemove::Keep => return listed(id, path, renamed_to, OrphanReason::Keep, &applied),
         OnRemove::Forget => return ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         OnRemove::Disable => {}
     }
     let (object, format, before, is_retry) = match applied {
         AppliedVersion::Nothing => return ToggleDecision::Nothing,
         AppliedVersion::Unreadable => {
-            return listed(id, path, OrphanReason::Unreadable, &applied);
+            return listed(id, path, renamed_to, OrphanReason::Unreadable, &applied);
         }
         // The toggle is disabled already, so there is nothing to publish.
         AppliedVersion::Document { payload, .. } if payload.is_disabled() => {
@@ -353,6 +364,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         is_retry,
         is_applied: false,
         pass: PassOrder::Later,
+        renamed_to: renamed_to.map(Box::new),
     }))
 }
 
@@ -373,6 +385,8 @@ pub enum Desired {
     Absent {
         /// The path that the applied document had.
         path: String,
+        /// The toggle that has this document now.
+        renamed_to: Option<ToggleId>,
     },
     Document(Version),
     /// No file, but a document whose id differs only in case.

@@ -184,9 +184,8 @@ impl Draft {
         attributions: &BTreeMap<String, Attribution>,
         evidence: &BTreeMap<ToggleId, HistoryEvidence>,
         review: impl FnOnce(&[Change]) -> Result<Unlisted, E>,
-        decided: impl Fn(&EnvironmentId, &BTreeSet<CommitId>) -> Result<BTreeSet<CommitId>, E>,
+        decided: impl Fn(Override, &EnvironmentId, &BTreeSet<CommitId>) -> Result<BTreeSet<CommitId>, E>,
     ) -> Result<Plan, E> {
-        self.name_renames();
         let drafts = std::mem::take(&mut self.changes);
         let nothing = Plan::nothing(self.plan.source.clone(), None);
         let mut plan = std::mem::replace(&mut self.plan, nothing);
@@ -210,7 +209,11 @@ impl Draft {
             now: self.now,
             rails: BTreeMap::new(),
         };
+        let renamed = |draft: &DraftChange| Some((draft.version.id.clone(), *draft.renamed_to.clone()?));
+        let renamed: BTreeMap<_, _> = drafts.iter().filter_map(|draft| renamed(draft)).collect();
         let mut changes = self.sort_out(drafts, &holds, attributions, evidence, &mut plan);
+        // Comes before rails as well: what is only renamed is not switched off.
+        self.hold_renamed(&mut changes, &renamed, &overrides, &decided, &mut plan)?;
         let refused = take_refused(&mut plan);
         let unlisted = match refused.as_slice() {
             [] => review(&changes)?,
@@ -222,7 +225,7 @@ impl Draft {
             self.hold(change, hold, &mut plan);
         }
         // Rails come after first passes, because an adopted document changes nothing on the service.
-        self.pass_decided(&mut changes, &overrides, decided)?;
+        self.pass_decided(&mut changes, &overrides, &decided)?;
         holds.rails = self.rails(&changes, &overrides);
         self.hold_after_rails(changes, &holds, &mut plan);
         try_again(refused, &mut plan, &holds, |change| !unlisted.contains_key(&change.id));
@@ -231,23 +234,6 @@ impl Draft {
         self.stop_if_invalid(&mut plan);
         sort(&mut plan);
         Ok(plan)
-    }
-
-    /// Finds the orphans whose file became the document of a new toggle in the same environment.
-    fn name_renames(&mut self) {
-        if self.plan.orphans.is_empty() {
-            return;
-        }
-        let created = self.changes.iter().filter(|change| change.action == Action::Create);
-        let place = |id: &ToggleId, object| (id.environment(), object);
-        let created: BTreeMap<(EnvironmentId, ObjectId), &ToggleId> = created
-            .map(|change| &change.version)
-            .map(|version| (place(&version.id, version.object), &version.id))
-            .collect();
-        for orphan in &mut self.plan.orphans {
-            let found = orphan.object.and_then(|object| created.get(&place(&orphan.id, object)));
-            orphan.renamed_to = found.map(|id| (*id).clone());
-        }
     }
 
     /// Adds what is held, adopted or only listed to the plan. Returns the other changes.
@@ -285,7 +271,6 @@ impl Draft {
                     id: change.version.id,
                     path: change.version.path.into(),
                     reason,
-                    object: None,
                     renamed_to: None,
                     needed_by: None,
                 });
@@ -328,28 +313,77 @@ impl Draft {
         self.policy.reads_live() && parked.is_none_or(|parked| parked.request != change.request())
     }
 
+    /// Holds the changes that switch off a toggle whose document was only renamed, unless somebody decided that
+    /// it was removed as well.
+    fn hold_renamed<E>(
+        &self,
+        changes: &mut Vec<Change>,
+        renamed: &BTreeMap<ToggleId, ToggleId>,
+        overrides: &Overrides,
+        decided: &impl Fn(Override, &EnvironmentId, &BTreeSet<CommitId>) -> Result<BTreeSet<CommitId>, E>,
+        plan: &mut Plan,
+    ) -> Result<(), E> {
+        let is_renamed = |change: &Change| renamed.contains_key(&change.id) && !change.has_started();
+        let environments: BTreeSet<_> = changes
+            .iter()
+            .filter(|change| is_renamed(change))
+            .map(|change| change.id.environment())
+            .collect();
+        for environment in environments.into_iter().filter(|place| !overrides.allows_renames(place)) {
+            let decided = self.decided_by_name(Override::Rename, &environment, changes, decided)?;
+            let allows_trailers = self.policy.allows_trailers;
+            let is_allowed = |change: &Change| {
+                decided.contains(&change.id)
+                    || (allows_trailers && change.attribution.allows(Override::Rename))
+            };
+            let is_held = |change: &mut Change| {
+                change.id.is_in(&environment) && is_renamed(change) && !is_allowed(change)
+            };
+            for change in changes.extract_if(.., is_held) {
+                let hold = hold::renamed(&change, &renamed[&change.id], allows_trailers);
+                let commit = std::iter::once(&change.attribution);
+                let hold = overrides.explained(hold, commit, &environment, allows_trailers);
+                self.hold(change, Arc::new(hold), plan);
+            }
+        }
+        Ok(())
+    }
+
     /// Lets through what a commit decided on before a pass that applied something else, or that was interrupted.
     fn pass_decided<E>(
         &self,
         changes: &mut [Change],
         overrides: &Overrides,
-        decided: impl Fn(&EnvironmentId, &BTreeSet<CommitId>) -> Result<BTreeSet<CommitId>, E>,
+        decided: &impl Fn(Override, &EnvironmentId, &BTreeSet<CommitId>) -> Result<BTreeSet<CommitId>, E>,
     ) -> Result<(), E> {
-        if !self.policy.allows_trailers {
-            return Ok(());
-        }
         let rails = self.rails(changes, overrides).into_keys();
         for environment in rails.filter(|environment| !overrides.lifts_rails(environment)) {
-            let known = |change: &Change| match &change.attribution {
-                Attribution::Known(commit) if change.id.is_in(&environment) => Some(commit.id),
-                _ => None,
-            };
-            let decided = decided(&environment, &changes.iter().filter_map(known).collect())?;
+            let decided = self.decided_by_name(Override::MassChange, &environment, changes, decided)?;
             for change in changes.iter_mut() {
-                change.passed |= known(change).is_some_and(|commit| decided.contains(&commit));
+                change.passed |= decided.contains(&change.id);
             }
         }
         Ok(())
+    }
+
+    /// Returns the changes of an environment whose commits a later one decides on, which names it.
+    fn decided_by_name<E>(
+        &self,
+        what: Override,
+        environment: &EnvironmentId,
+        changes: &[Change],
+        decided: &impl Fn(Override, &EnvironmentId, &BTreeSet<CommitId>) -> Result<BTreeSet<CommitId>, E>,
+    ) -> Result<BTreeSet<ToggleId>, E> {
+        if !self.policy.allows_trailers {
+            return Ok(BTreeSet::new());
+        }
+        let known = |change: &Change| match &change.attribution {
+            Attribution::Known(commit) if change.id.is_in(environment) => Some(commit.id),
+            _ => None,
+        };
+        let decided = decided(what, environment, &changes.iter().filter_map(known).collect())?;
+        let is_decided = |change: &&Change| known(change).is_some_and(|commit| decided.contains(&commit));
+        Ok(changes.iter().filter(is_decided).map(|change| change.id.clone()).collect())
     }
 
     /// Returns the rails that the changes exceed, whatever a run or an operator permits.
@@ -397,7 +431,8 @@ impl Draft {
             _ => None,
         };
         let file = draft.replaced.as_deref().copied().map(ReplacedFile::new);
-        let DraftChange { version, action, before, is_retry, is_applied, replaced: _, pass } = draft;
+        let DraftChange { version, action, before, is_retry, is_applied, replaced: _, pass, renamed_to: _ } =
+            draft;
         let replaces = (live.is_some() || file.is_some() || is_applied)
             .then(|| Box::new(Replaced { live, file, needed_by: None, is_applied }));
         Change {

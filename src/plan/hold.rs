@@ -496,6 +496,31 @@ pub(super) fn missing(action: Action) -> Hold {
     Hold::new(HoldKind::Missing, text)
 }
 
+/// The document of the toggle was renamed to that of the toggle `to`.
+pub(super) fn renamed(change: &Change, to: &ToggleId, allows_trailers: bool) -> Hold {
+    let environment = change.id.environment();
+    let unknown = match change.before {
+        Before::Unknown { .. } => "; the outcome of its last publish is unknown",
+        _ => "",
+    };
+    let fact = format!(
+        "its document was renamed to that of `{to}`, so nobody removed it: it stays as it was applied{unknown}"
+    );
+    Hold::new(HoldKind::Renamed, fact).advised(Advice {
+        aim: "to have it disabled".to_owned(),
+        by_trailer: allows_trailers.then(|| {
+            format!(
+                "put the trailer `Gitoggle-Allow: rename` on the commit, or `Gitoggle-Allow: rename {environment}` on a later one"
+            )
+        }),
+        by_order: Some(format!("run `gitoggle allow rename {environment}`")),
+        remarks: vec![
+            "without a decision, restore the document, and remove it after a pass with both".to_owned(),
+        ],
+        ..Advice::default()
+    })
+}
+
 /// The change would need a toggle that is not applied, and that the service does not have.
 pub(crate) fn needs_missing(needed: &ToggleId) -> Hold {
     Hold::new(

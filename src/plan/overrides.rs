@@ -19,6 +19,8 @@ pub struct Overrides {
     pub history: Option<CommitId>,
     /// Environments whose rails are lifted.
     pub mass_change: BTreeSet<EnvironmentId>,
+    /// Environments in which the toggles of renamed documents may be disabled.
+    pub renames: BTreeSet<EnvironmentId>,
     /// Environments whose change windows are lifted.
     pub windows: BTreeSet<EnvironmentId>,
     /// Live versions that may be overwritten.
@@ -29,8 +31,8 @@ pub struct Overrides {
     pub idle_trailers: BTreeSet<String>,
     /// The trailers of these commits that count for the changes of their own commit.
     pub own_trailers: BTreeSet<(CommitId, Trailer)>,
-    /// The environments whose rails a trailer lifts, which stays in the repository.
-    pub merged_mass_change: BTreeSet<EnvironmentId>,
+    /// The decisions of trailers that name an environment, which stay in the repository.
+    pub named: BTreeSet<(Override, EnvironmentId)>,
 }
 
 impl Overrides {
@@ -49,6 +51,9 @@ impl Overrides {
                 }
                 (Override::MassChange, Some(environment)) => {
                     overrides.mass_change.insert(environment);
+                }
+                (Override::Rename, Some(environment)) => {
+                    overrides.renames.insert(environment);
                 }
                 (Override::Window, Some(environment)) => {
                     overrides.windows.insert(environment);
@@ -82,16 +87,31 @@ impl Overrides {
             let off = "trailers are turned off (`--no-allow-trailer`)";
             return self.idle_trailers.extend(lines.map(|line| of(&line, off)));
         }
-        self.merged_mass_change.extend(commit.mass_change_environments());
+        self.named.extend(commit.named_decisions());
         self.idle_trailers.extend(idle.iter().map(|idle| of(&idle.line, &idle.why)));
         self.own_trailers.extend(own.into_iter().map(|trailer| (commit.id, trailer)));
     }
 
-    /// Returns whether the rails of `environment` are lifted, by an operator or by a trailer. Ids that differ
-    /// only in case are one.
+    /// Returns whether the rails of `environment` are lifted, by an operator or by a trailer.
     pub(crate) fn lifts_rails(&self, environment: &EnvironmentId) -> bool {
-        let mut named = self.mass_change.iter().chain(&self.merged_mass_change);
-        named.any(|named| named.is_same(environment))
+        self.decides(Override::MassChange, &self.mass_change, environment)
+    }
+
+    /// Returns whether the toggles of renamed documents in `environment` may be disabled, likewise.
+    pub(crate) fn allows_renames(&self, environment: &EnvironmentId) -> bool {
+        self.decides(Override::Rename, &self.renames, environment)
+    }
+
+    /// Returns whether an operator, for the environments `ordered`, or a trailer decided on `what` in an
+    /// environment. Ids that differ only in case are one.
+    fn decides(
+        &self,
+        what: Override,
+        ordered: &BTreeSet<EnvironmentId>,
+        environment: &EnvironmentId,
+    ) -> bool {
+        let named = self.named.iter().filter(|(named, _)| *named == what).map(|(_, place)| place);
+        ordered.iter().chain(named).any(|place| place.is_same(environment))
     }
 
     /// Returns `hold`, which a trailer can lift, with the trailers of these changes and of the commits to
@@ -123,15 +143,15 @@ impl Overrides {
             let reason = why_it_does_not_lift(&hold, trailer, seen.contains(id), environment)?;
             Some(format!("commit {} has `{trailer}`, {reason}", id.short()))
         }));
-        if hold.trailer(Override::MassChange).is_some() {
-            let named = self.merged_mass_change.union(&own.merged_mass_change);
-            let others = named.filter(|named| !named.is_same(environment));
-            why.extend(
-                others.map(|named| {
-                    format!("`{ALLOW_TRAILER}: mass-change {named}` is about another environment")
-                }),
-            );
-        }
+        let others = self
+            .named
+            .union(&own.named)
+            .filter(|(what, named)| hold.trailer(*what).is_some() && !named.is_same(environment));
+        why.extend(
+            others.map(|(what, named)| {
+                format!("`{ALLOW_TRAILER}: {what} {named}` is about another environment")
+            }),
+        );
         why.extend(self.idle_trailers.union(&own.idle_trailers).cloned());
         if !why.is_empty() {
             hold.advice.get_or_insert_default().remarks.extend(why.into_iter().take(MOST));

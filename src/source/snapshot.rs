@@ -12,7 +12,7 @@ use super::{Error, Parents, SourceConfig, revisions, search};
 use crate::git::{CommitNode, authored, commit};
 use crate::model::{
     Attribution, AuthoredCommit, Commit, CommitId, EntryKind, EnvironmentId, HistoryEvidence, LastChange,
-    ObjectId, Trees,
+    ObjectId, Override, Trees,
 };
 
 /// One commit of the source and its history. Cheap to clone.
@@ -343,10 +343,11 @@ impl Snapshot {
         })
     }
 
-    /// Returns those of `commits` that are in the history of a commit whose trailer permits a mass change in
+    /// Returns those of `commits` that are in the history of a commit whose trailer decides on `what` in
     /// `environment`, or are that commit.
-    pub(crate) fn with_mass_change(
+    pub(crate) fn decided_by_name(
         &self,
+        what: Override,
         environment: &EnvironmentId,
         commits: &BTreeSet<CommitId>,
     ) -> Result<BTreeSet<CommitId>, Error> {
@@ -360,7 +361,9 @@ impl Snapshot {
                     break;
                 }
                 open.remove(&id);
-                if reader.commit(id)?.mass_change_environments().iter().any(|one| one.is_same(environment)) {
+                let decides =
+                    |(named, place): &(_, EnvironmentId)| *named == what && place.is_same(environment);
+                if reader.commit(id)?.named_decisions().iter().any(decides) {
                     deciding.push(id);
                 }
             }

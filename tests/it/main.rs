@@ -66,6 +66,7 @@ mod reader;
 mod recovery;
 mod references;
 mod refusals;
+mod renames;
 mod sandbox;
 mod secrets;
 mod settings;

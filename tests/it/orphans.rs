@@ -59,8 +59,6 @@ fn a_document_that_was_only_moved_is_held_and_never_disabled() {
         // The way to say that a file is not a toggle.
         ("shop/prod/_pay.yaml", "", false),
         (".old/pay.yaml", "", false),
-        // Another toggle.
-        ("shop/prod/payment.yaml", "", false),
     ] {
         let world = World::with_pay_and_search_applied();
         world.repo.rename("shop/prod/pay.yaml", to);
@@ -316,7 +314,7 @@ fn nothing_suspended_is_sent_whatever_the_action_is() {
     let repo = &world.repo;
     repo.remove("shop/prod/pay.yaml")
         .file("shop/prod/search.yaml", doc(21))
-        .file("shop/prod/new.yaml", doc(18))
+        .file("shop/prod/new.yaml", doc(40))
         .commit("Disable, update and create");
     let order = world.state().join("suspended.json");
     std::fs::write(&order, r#"{"version":1,"reason":"freeze","until":null}"#).unwrap();

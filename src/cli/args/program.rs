@@ -25,9 +25,9 @@ Exit codes:
    3  at least one document is invalid
    4  at least one change is held: by a rail, a first pass
       (not for plan), a suspension, a change window, a
-      missing review, or because of what the service has;
-      or the checkout is stale or not signed by a trusted
-      key
+      missing review, a renamed document, or because of
+      what the service has; or the checkout is stale or not
+      signed by a trusted key
   64  an unknown flag, or a missing or malformed setting";
 
 /// Where to begin, and where to read more.

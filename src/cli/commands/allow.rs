@@ -18,7 +18,7 @@ use crate::model::{Override, ToggleId, counted, escaped};
 /// Release what a running daemon holds
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(
-    long_about = "Releases the toggles that a rail, a first pass, a change window, or a change on the service holds in \
+    long_about = "Releases the toggles that a rail, a first pass, a change window, a renamed document, or a change on the service holds in \
                   one environment of a running daemon, without a restart, and prints them. The decision is valid once, for one revision, and is recorded \
                   with the caller and the time. history lets the daemon continue from a revision that does not \
                   descend from the recorded one."

@@ -166,6 +166,9 @@ pub(crate) enum Claims {
     /// No file, but a document whose id differs only in case: the repository still has the toggle, under that
     /// id.
     Renamed,
+    /// No file, but a document with its content, which came with the removal: it was renamed to that of this
+    /// toggle.
+    Moved(Box<ToggleId>),
     /// The file whose path names the toggle.
     One(File),
     /// Several files, each with the toggle that its path names.
@@ -190,7 +193,7 @@ impl Claims {
 
     pub(crate) fn first(&self) -> Option<File> {
         match self {
-            Self::None | Self::Unread(_) | Self::Renamed => None,
+            Self::None | Self::Unread(_) | Self::Renamed | Self::Moved(_) => None,
             Self::One(file) => Some(*file),
             Self::Clash(files) => files.first().map(|(_, file)| *file),
         }
@@ -199,7 +202,7 @@ impl Claims {
     /// Returns the files of the toggle `id`, each with the toggle that its path names.
     fn named<'a>(&'a self, id: &'a ToggleId) -> impl Iterator<Item = (&'a ToggleId, File)> {
         let (one, several) = match self {
-            Self::None | Self::Unread(_) | Self::Renamed => (None, None),
+            Self::None | Self::Unread(_) | Self::Renamed | Self::Moved(_) => (None, None),
             Self::One(file) => (Some((id, *file)), None),
             Self::Clash(files) => (None, Some(&**files)),
         };

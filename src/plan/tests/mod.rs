@@ -102,6 +102,8 @@ struct World {
     applied: BTreeMap<ToggleId, Known>,
     environment_holds: BTreeMap<EnvironmentId, Arc<Hold>>,
     overwritten: LiveDifferences,
+    /// The toggles whose documents removed ones have become.
+    renamed: BTreeMap<ToggleId, ToggleId>,
     asserted: BTreeSet<ToggleId>,
     parked: HeldRequests,
     now: Option<i64>,
@@ -122,6 +124,7 @@ impl Default for World {
             applied: BTreeMap::new(),
             environment_holds: BTreeMap::new(),
             overwritten: LiveDifferences::new(),
+            renamed: BTreeMap::new(),
             asserted: BTreeSet::new(),
             parked: HeldRequests::new(),
             now: None,
@@ -161,6 +164,7 @@ fn rich() -> Plan {
         Hold::new(HoldKind::Refused, "refused by the service: ::error::no\n"),
     );
     world.parked.insert(id("q/e/refused").folded(), refused);
+    world.renamed.insert(id("q/e/gone"), id("q/e/new"));
     world.findings = broken("p/e/bad.yaml");
     let policy = Policy { max_change_count: Some(2), ..Policy::default() };
     world.plan(&policy)
@@ -230,7 +234,7 @@ impl World {
     fn wanted(&self, id: &ToggleId) -> Desired {
         let path = format!("{id}.yaml");
         match self.desired.get(id) {
-            None => Desired::Absent { path },
+            None => Desired::Absent { path, renamed_to: self.renamed.get(id).cloned() },
             Some(Want::Invalid) => Desired::Invalid,
             Some(Want::Renamed) => Desired::Renamed,
             Some(Want::Document(doc)) => Desired::Document(Version {
@@ -350,7 +354,7 @@ impl World {
                 &attributions,
                 &evidence,
                 |_| Ok::<_, Infallible>(unlisted),
-                |_, _| Ok(BTreeSet::new()),
+                |_, _, _| Ok(BTreeSet::new()),
             )
             .unwrap()
     }

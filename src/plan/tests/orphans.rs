@@ -108,7 +108,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
                 &BTreeMap::new(),
                 &evidence,
                 |_| Ok::<_, Infallible>(Unlisted::new()),
-                |_, _| Ok(BTreeSet::new()),
+                |_, _, _| Ok(BTreeSet::new()),
             )
             .unwrap();
         assert!(plan.changes().is_empty());

@@ -56,7 +56,7 @@ const LIVE: &[ServiceKind] = &[FeatureProbe];
 const SCAN: Row =
     Row { kinds: LIVE, settings: |_, run| run.set("drift-interval", "1s"), command: ("drift", 1), ..FAILURE };
 
-const ROWS: [Row; 30] = [
+const ROWS: [Row; 31] = [
     Row {
         name: "the token is refused",
         breaks: |stage, _| {
@@ -321,6 +321,18 @@ const ROWS: [Row; 30] = [
         cause: |_| "12 of 12 applied toggles would be updated or disabled (100 %)",
         advice: |_| "`gitoggle allow mass-change shop/prod",
         metric: |_| r#"gitoggle_withheld{reason="rail"}"#,
+        ..HOLD
+    },
+    Row {
+        name: "a document was renamed",
+        settings: |_, run| run.set("on-remove", "disable"),
+        breaks: |stage, _| {
+            stage.world.repo.rename("shop/prod/t00.yaml", "shop/prod/renamed.yaml").commit("Rename one");
+            stage.push();
+        },
+        cause: |_| "its document was renamed to that of `shop/prod/renamed`, so nobody removed it",
+        advice: |_| "`gitoggle allow rename shop/prod",
+        metric: |_| r#"gitoggle_withheld{reason="renamed"}"#,
         ..HOLD
     },
     Row {

@@ -952,6 +952,17 @@ const HINTS: &[Hint] = &[
     },
     Hint {
         file: "plan/hold.rs",
+        command: "gitoggle allow rename {environment}",
+        beside: "renamed to that of",
+        place: || {
+            let world = World::with_pay_and_search_applied();
+            world.repo.rename("shop/prod/pay.yaml", "shop/prod/payment.yaml").commit("Rename pay");
+            Place::daemon(world, |_, run| run.set("on-remove", "disable"))
+        },
+        ..HINT
+    },
+    Hint {
+        file: "plan/hold.rs",
         command: "gitoggle resume{}",
         beside: "is suspended",
         place: || {

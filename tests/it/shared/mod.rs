@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use crate::support::{Gitoggle, Repo, World, body, doc};
 
 /// Returns a world with shared state and `pay` applied.
-fn shared() -> (World, Repo) {
+pub(crate) fn shared() -> (World, Repo) {
     let world = World::new();
     let remote = Repo::bare(&world.path("remote.git"));
     world.repo.commit_pay(18, "Add pay");
@@ -20,7 +20,7 @@ fn shared() -> (World, Repo) {
 }
 
 /// Returns `apply` on a separate machine.
-fn job(world: &World, machine: &str) -> Gitoggle {
+pub(crate) fn job(world: &World, machine: &str) -> Gitoggle {
     world
         .apply()
         .set("state-dir", disk(world, machine))
@@ -29,7 +29,7 @@ fn job(world: &World, machine: &str) -> Gitoggle {
         .env("HOSTNAME", machine)
 }
 
-fn disk(world: &World, machine: &str) -> PathBuf {
+pub(crate) fn disk(world: &World, machine: &str) -> PathBuf {
     world.path(&format!("disk-{machine}"))
 }
 
