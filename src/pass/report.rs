@@ -1,6 +1,6 @@
 //! Reports the result of a pass: one line per change, and why it ended early.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -241,6 +241,21 @@ impl Report {
         match held.is_empty() {
             true => Arc::clone(&self.plan),
             false => Arc::new(Plan::clone(&self.plan).withhold(&held)),
+        }
+    }
+
+    /// Returns the plan as the results show it: what was held is withheld, and what was only recorded is not to
+    /// publish.
+    pub(crate) fn shown_plan(&self) -> Arc<Plan> {
+        let results = self.plan.changes().iter().zip(&self.results);
+        let held = results.clone().filter(|(_, result)| result.is_held());
+        let held = held.filter_map(|(change, result)| Some((change.id.clone(), Arc::clone(result.hold()?))));
+        let held: BTreeMap<ToggleId, Arc<Hold>> = held.collect();
+        let recorded = results.filter(|(_, result)| **result == ChangeResult::Converged);
+        let recorded: BTreeSet<&ToggleId> = recorded.map(|(change, _)| &change.id).collect();
+        match held.is_empty() && recorded.is_empty() {
+            true => Arc::clone(&self.plan),
+            false => Arc::new(Plan::clone(&self.plan).withhold(&held).record(&recorded)),
         }
     }
 

@@ -40,11 +40,11 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         summary: Summary {
             text: plan.summary(),
             changes: counts.changes,
-            held: plan.withheld().len(),
+            held: plan.withheld_in(ToggleState::Held) + plan.withheld_in(ToggleState::Drifted),
             first_pass: counts.first_pass,
             orphans: plan.orphans().len(),
             invalid: counts.invalid,
-            failed: counts.failed,
+            failed: plan.withheld_in(ToggleState::Failed),
             records: plan.state_edits().len() + plan.undecided().len(),
             guessed: plan.guesses(),
             held_environments: plan
@@ -290,6 +290,11 @@ pub(crate) fn if_few(toggles: &[&ToggleId]) -> String {
 }
 
 impl Plan {
+    /// Returns the number of withheld toggles in this state.
+    fn withheld_in(&self, state: ToggleState) -> usize {
+        self.withheld().iter().filter(|withheld| withheld.hold.state == state).count()
+    }
+
     /// Returns the counts in one line.
     pub fn summary(&self) -> String {
         let adopted = self.adoptions();
@@ -314,7 +319,7 @@ impl Plan {
         let drifted = drift.map_or(0, |drift| drift.drifted.len() + drift.missing.len());
         let archived = drift.map_or(0, |drift| drift.archived().count());
         for state in [ToggleState::Drifted, ToggleState::Held, ToggleState::Pending, ToggleState::Failed] {
-            let number = self.withheld().iter().filter(|withheld| withheld.hold.state == state).count();
+            let number = self.withheld_in(state);
             // Those that a change of their documents is withheld for, and the others.
             let others = match state {
                 ToggleState::Drifted => drifted,

@@ -477,6 +477,14 @@ impl Plan {
         }
     }
 
+    /// Returns the plan with these changes among those that are only recorded.
+    pub(crate) fn record(mut self, recorded: &BTreeSet<&ToggleId>) -> Self {
+        let changes = self.changes.extract_if(.., |change| recorded.contains(&change.id));
+        self.state_edits.extend(changes.map(converged));
+        self.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
+        self
+    }
+
     /// Records, withholds or keeps a change, as its live state says; none if that is unknown.
     fn follow(&mut self, mut change: Change, decision: Option<LiveDecision>, live: Option<&Live>) {
         let unless_equal = self.unless_equal.get(&change.id);

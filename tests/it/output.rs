@@ -116,7 +116,7 @@ error[select-out-of-range]: `select` is 7, but the last variation is 1
    |
    = help: the first variation is 0
 
-applied 1 of 3 changes, 1 held (shop/test/first), 1 failed (shop/prod/pay)
+applied 1 of 4 changes, 2 held (shop/prod/bad, shop/test/first), 1 failed (shop/prod/pay)
 "#)
         .never_says(&["Nothing to do", "nothing to publish"])
         .any_stderr();

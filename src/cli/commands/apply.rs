@@ -20,13 +20,14 @@ use crate::config::{OutputFormat, Settings};
 use crate::drift::{DriftScanner, overwritable};
 use crate::forge::{CommitVerdict, ForgeRetries};
 use crate::model::{
-    Color, HoldKind, JunitKind, JunitProblem, ServiceKind, ToggleId, ToggleState, chain, counted, escaped,
+    Color, EnvironmentId, HoldKind, JunitKind, JunitProblem, ServiceKind, ToggleId, ToggleState, chain,
+    counted, escaped,
 };
 use crate::pass::{
     self, CHECK_SERVICE, ChangeResult, Config, FRUITLESS, PassContext, Reconciler, Report, ReviewSource,
     Runtime,
 };
-use crate::plan::{OnDrift, PassCounts, PlanJson, StateEdit, if_few, json};
+use crate::plan::{OnDrift, PassCounts, Plan, PlanJson, StateEdit, if_few, json};
 use crate::report::{self, JunitHolds, Links, PlanView, code, fitting};
 use crate::source::CacheMode;
 use crate::state;
@@ -39,7 +40,10 @@ pub(crate) struct ApplyArgs {}
 /// The forms of the results.
 pub(super) const FORMATS: Formats<Results> = &[
     (OutputFormat::Human, human),
-    (OutputFormat::Json, |results, _| print_json(&ReportJson::of(&results.report))),
+    (OutputFormat::Json, |results, _| {
+        let plan = results.report.shown_plan();
+        print_json(&ReportJson::of(&results.report, &plan))
+    }),
     (OutputFormat::Markdown, |results, settings| {
         let links = links(settings);
         print(&markdown(&results.report, settings.service_kind, report::ANY_COMMENT, links.as_ref()))
@@ -243,31 +247,39 @@ fn rest(report: &Report, kind: ServiceKind, color: Color) -> String {
 
 fn one_line(report: &Report) -> String {
     let totals = Totals::of(report);
-    let invalid = report.plan.counts().invalid;
-    let mut parts = match totals.changes() {
-        _ if report.lines().next().is_none() => vec!["nothing to publish".to_owned()],
-        0 => vec![recorded(totals.converged.len())],
-        changes => vec![format!("applied {} of {}", totals.applied.len(), counted(changes, "change"))],
+    let parts: Vec<String> = match totals.parts(report) {
+        Some(parts) => parts.into_iter().map(|(text, _)| text).collect(),
+        None if report.lines().next().is_some() => vec![recorded(totals.converged.len())],
+        None => {
+            let others = totals.others().map(|(toggles, what)| format!("{} {what}", toggles.len()));
+            let begin = "nothing to publish".to_owned();
+            [begin].into_iter().chain(others).chain(totals.besides()).collect()
+        }
     };
-    parts.extend(totals.others().map(|(toggles, what)| format!("{} {what}", toggles.len())));
-    if invalid > 0 {
-        parts.push(counted(invalid, "invalid document"));
-    }
     parts.join(" · ")
 }
 
-/// The toggles of a pass by result, each toggle once.
+/// The toggles of a pass by result, each toggle once. Every form of the results takes its numbers from here.
 #[derive(Serialize)]
 struct Totals<'a> {
     applied: Vec<&'a ToggleId>,
     /// Recorded without publishing.
     converged: Vec<&'a ToggleId>,
+    /// Those of them that were changes of the plan.
+    #[serde(skip)]
+    recorded: Vec<&'a ToggleId>,
     failed: Vec<&'a ToggleId>,
     held: Vec<&'a ToggleId>,
-    /// The toggles of invalid documents, which are no changes.
+    /// The held toggles whose documents are invalid.
     invalid: Vec<&'a ToggleId>,
     not_sent: Vec<&'a ToggleId>,
     pending: Vec<&'a ToggleId>,
+    /// The number of invalid documents that belong to no toggle, such as one with a bad name.
+    #[serde(skip)]
+    without_toggle: usize,
+    /// The environments that are held as a whole, although none of their toggles is.
+    #[serde(skip)]
+    environments: Vec<&'a EnvironmentId>,
 }
 
 impl<'a> Totals<'a> {
@@ -280,20 +292,29 @@ impl<'a> Totals<'a> {
         let mut totals = Self {
             applied: with(|result| *result == ChangeResult::Applied),
             converged: with(|result| *result == ChangeResult::Converged),
+            recorded: with(|result| *result == ChangeResult::Converged),
             failed: with(ChangeResult::has_failed),
             held: with(|result| result.as_str() == "held"),
             invalid: Vec::new(),
             not_sent: with(|result| *result == ChangeResult::NotSent),
             pending: with(|result| result.as_str() == "pending"),
+            without_toggle: 0,
+            environments: Vec::new(),
         };
         for held in plan.withheld() {
             match held.hold.state {
                 ToggleState::Failed => totals.failed.push(&held.id),
                 ToggleState::Pending => totals.pending.push(&held.id),
-                _ if held.hold.is_invalid() => totals.invalid.push(&held.id),
                 _ => totals.held.push(&held.id),
             }
+            if held.hold.is_invalid() {
+                totals.invalid.push(&held.id);
+            }
         }
+        totals.without_toggle = plan.counts().invalid.saturating_sub(totals.invalid.len());
+        let is_listed =
+            |environment: &&EnvironmentId| plan.withheld().iter().any(|held| held.id.is_in(environment));
+        totals.environments = plan.environment_holds().keys().filter(|one| !is_listed(one)).collect();
         if plan.stopped().is_none() && report.error.is_none() {
             totals.converged.extend(plan.state_edits().iter().map(StateEdit::id));
         }
@@ -320,25 +341,41 @@ impl<'a> Totals<'a> {
         others.into_iter().filter(|(toggles, _)| !toggles.is_empty())
     }
 
+    /// Returns what decides about the exit code and is not a toggle.
+    fn besides(&self) -> impl Iterator<Item = String> {
+        let documents = (self.without_toggle > 0).then(|| counted(self.without_toggle, "invalid document"));
+        let environments = match self.environments.as_slice() {
+            [] => None,
+            [one] => Some(format!("1 environment held ({one})")),
+            some => Some(format!("{} held", counted(some.len(), "environment"))),
+        };
+        documents.into_iter().chain(environments)
+    }
+
     /// Returns what was only recorded, in one line.
     fn recorded(&self) -> String {
         recorded(self.converged.len()) + &if_few(&self.converged)
     }
 
-    /// Returns the numbers in one line; none if no change was tried, or each was only recorded.
-    fn line(&self, report: &Report) -> Option<String> {
-        let is_converged = |result: &ChangeResult| *result == ChangeResult::Converged;
-        if report.lines().all(|(_, result)| is_converged(result)) {
+    /// Returns how many of the changes that were tried were applied, and what became of the others, each with the
+    /// toggles. None if no change was tried, or everything was only recorded.
+    fn parts(&self, report: &Report) -> Option<Vec<(String, &[&'a ToggleId])>> {
+        let is_tried = report.lines().next().is_some();
+        if !is_tried || (self.changes() == 0 && self.besides().next().is_none()) {
             return None;
         }
-        let mut line = format!("applied {} of {}", self.applied.len(), counted(self.changes(), "change"));
-        let converged = report.lines().filter(|(_, result)| is_converged(result));
-        let converged: Vec<_> = converged.map(|(change, _)| &change.id).collect();
-        let converged = Some((converged.as_slice(), "converged")).filter(|(toggles, _)| !toggles.is_empty());
-        for (toggles, what) in converged.into_iter().chain(self.others()) {
-            let _ = write!(line, ", {} {what}{}", toggles.len(), if_few(toggles));
-        }
-        Some(line)
+        let applied = format!("applied {} of {}", self.applied.len(), counted(self.changes(), "change"));
+        let recorded = (!self.recorded.is_empty()).then_some((self.recorded.as_slice(), "converged"));
+        let others = recorded.into_iter().chain(self.others());
+        let others = others.map(|(toggles, what)| (format!("{} {what}", toggles.len()), toggles));
+        let besides = self.besides().map(|what| (what, &[][..]));
+        Some([(applied, &[][..])].into_iter().chain(others).chain(besides).collect())
+    }
+
+    /// Returns the numbers in one line, with the names of few toggles.
+    fn line(&self, report: &Report) -> Option<String> {
+        let parts = self.parts(report)?.into_iter().map(|(text, toggles)| text + &if_few(toggles));
+        Some(parts.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -372,7 +409,8 @@ fn total(report: &Report, kind: ServiceKind) -> String {
 
 /// Formats the results as Markdown of at most `limit` bytes, unapplied changes first, then the plan.
 fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Links>) -> String {
-    let view = PlanView { notes: &report.notes, links, ..PlanView::of(&report.plan) };
+    let plan = report.shown_plan();
+    let view = PlanView { notes: &report.notes, links, ..PlanView::of(&plan) };
     let total = total(report, kind);
     if total.is_empty() {
         return report::markdown(view, limit);
@@ -450,24 +488,29 @@ struct ResultLine<'a> {
 }
 
 impl<'a> ReportJson<'a> {
-    fn of(report: &'a Report) -> Self {
+    /// `plan` is [`Report::shown_plan`].
+    fn of(report: &'a Report, plan: &'a Plan) -> Self {
         let results = report.lines().map(|(change, result)| ResultLine {
             toggle: &change.id,
             result: result.as_str(),
             kind: result.hold().filter(|_| result.is_held()).and_then(|hold| hold.kind),
             reason: result.reason(),
         });
-        let (totals, plan) = (Totals::of(report), json(&report.plan));
+        let (totals, is_tried) = (Totals::of(report), report.lines().next().is_some());
         let counts = PassCounts {
-            text: totals.line(report).unwrap_or_else(|| totals.recorded()),
-            changes: totals.changes(),
+            text: match totals.line(report) {
+                Some(line) => line,
+                None if is_tried => totals.recorded(),
+                // The text of a pass that tried nothing is that of its plan.
+                None => plan.summary(),
+            },
+            changes: if is_tried { totals.changes() } else { plan.counts().changes },
             failed: totals.failed.len(),
             held: totals.held.len(),
             records: totals.converged.len(),
         };
         Self {
-            // Of a pass that tried nothing, the text is the plan, which has its own numbers.
-            plan: if report.results.is_empty() { plan } else { plan.carried_out(counts) },
+            plan: json(plan).carried_out(counts),
             results: results.collect(),
             totals,
             stopped: report.stopped.as_ref().map(ToString::to_string),

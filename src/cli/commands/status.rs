@@ -73,8 +73,10 @@ pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitStatus, 
     let shown = ShownStatus { status, readiness, notes: planned.notes, lists_all: args.all };
     show(FORMATS, &shown, settings)?;
     let status = &shown.status;
+    // What waits for a decision on its first pass is held, however the last try ended.
+    let is_first_pass = |toggle: &ToggleStatus| toggle.kind().is_some_and(HoldKind::is_first_pass);
     let mut toggles = status.toggles.iter();
-    let failed = toggles.any(|toggle| toggle.state() == ToggleState::Failed);
+    let failed = toggles.any(|toggle| toggle.state() == ToggleState::Failed && !is_first_pass(toggle));
     Ok(plan::held(&planned.plan)
         .and(plan::unread(&planned.plan))
         .and(ExitStatus::Held.when(!planned.plan.undecided().is_empty()))

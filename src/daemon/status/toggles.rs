@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::daemon::status::{ScanFailure, ScanFailureExtent, SourceStatus, Status, ToggleStatus};
 use crate::document::{Layout, PathKind, Severity};
 use crate::drift::plan_live;
-use crate::model::{Action, Format, Hold, Scope, ToggleId, ToggleState, escaped};
+use crate::model::{Action, Format, HeldRequest, Hold, HoldKind, Scope, ToggleId, ToggleState, escaped};
 use crate::pass::planning::{self, Planned};
 use crate::pass::{ChangeResult, Config, Error, Files, PassContext, Report, Rules, applied_tree};
 use crate::plan::{Change, LiveDifferences, Plan};
@@ -21,12 +21,21 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, rules: &Rules) -> Result
     name_findings(&mut lines, plan, rules);
     let tries = &view.failures().tries;
     for held in plan.withheld() {
-        let refused = tries.get(&held.id.folded()).filter(|tried| {
-            let change = held.change.as_ref();
-            tried.hold.is_refused() && change.is_none_or(|change| change.request() == tried.request)
-        });
-        if let Some(refused) = refused {
-            prefix(&mut lines, &held.id, &refused.hold.fact);
+        let is_same = |tried: &&HeldRequest| {
+            held.change.as_ref().is_none_or(|change| change.request() == tried.request)
+        };
+        let Some(tried) = tries.get(&held.id.folded()).filter(is_same) else { continue };
+        let was_sent = matches!(tried.hold.state, ToggleState::Failed | ToggleState::Pending);
+        let is_first_pass = held.hold.kind.is_some_and(HoldKind::is_first_pass);
+        if tried.hold.is_refused() || (was_sent && is_first_pass) {
+            prefix(&mut lines, &held.id, &tried.hold.fact);
+        }
+        // A run decided on the first pass, and `apply` has counted what came of it.
+        if was_sent
+            && is_first_pass
+            && let Some(Some(hold)) = lines.get_mut(&held.id)
+        {
+            Arc::make_mut(hold).state = tried.hold.state;
         }
     }
     for change in plan.changes() {

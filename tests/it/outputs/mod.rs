@@ -3,6 +3,7 @@
 mod hostile;
 mod junit;
 mod notes;
+mod numbers;
 mod reports;
 mod schema;
 mod summary;
