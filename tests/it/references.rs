@@ -629,6 +629,18 @@ fn a_toggle_is_not_created_while_its_documents_disagree_about_its_type() {
         service.world.repo.file("shop/prod/new.yaml", document(SWITCH, waived[0]));
         service.world.repo.file("shop/test/new.yaml", document(["red", "green"], waived[1]));
         service.world.repo.commit("Add new");
+        // Only the service knows whether it has the toggle.
+        let plan = service.connected(service.world.plan()).unset("timeout").set("only", "shop/prod/*");
+        let plan = plan.set("first-pass", "assert").set("on-missing", "create").exit(0).any_stdout();
+        let note = "1 change (shop/prod/new) is held if the service does not have the toggle: its documents do not \
+                    tell its type; `gitoggle plan --live` shows which";
+        match status {
+            0 => plan.any_stderr().never_says(&["does not have the toggle"]),
+            _ => plan.stderr_contains(&[note]),
+        };
+        let live =
+            service.connected(service.world.plan()).unset("timeout").set("only", "shop/prod/*").arg("--live");
+        live.set("first-pass", "assert").set("on-missing", "create").exit(status).any_output();
         let apply = service.apply().set("first-pass", "assert").set("on-missing", "create");
         let apply = apply.set("only", "shop/prod/*").exit(status).any_stderr();
         let said: &[&str] = match status {

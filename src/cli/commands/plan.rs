@@ -10,9 +10,9 @@ use crate::cli::output::{Formats, color, note, print, print_json, show, step_sum
 use crate::cli::{audience, runtime, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
-use crate::model::{Action, escaped};
+use crate::model::{Action, ReturnType, ToggleId, counted, escaped};
 use crate::pass::{self, RangeError};
-use crate::plan::{Change, DriftReport, OnDrift, Overwrite, Plan, PlanJson, json_for};
+use crate::plan::{Change, DriftReport, OnDrift, OnMissing, Overwrite, Plan, PlanJson, if_few, json_for};
 use crate::report::{self, Links, PlanView};
 use crate::source::CacheMode;
 
@@ -138,6 +138,7 @@ fn page(
                 planned.notes.extend(forge::pull_request_hint());
             }
             planned.notes.extend(unread_note(settings, &planned.plan));
+            planned.notes.extend(uncreated_note(settings, &planned.plan));
             planned
         }
     };
@@ -210,6 +211,25 @@ fn unread_note(settings: &Settings, plan: &Plan) -> Option<String> {
     let replaces = plan.changes().iter().any(replaces);
     (may_read && replaces && plan.drift().is_none()).then(|| {
         "an asserted first pass replaces what the service has; `gitoggle plan --live` lists it".to_owned()
+    })
+}
+
+/// Returns which changes a pass holds if the service does not have their toggles, which only the service shows.
+fn uncreated_note(settings: &Settings, plan: &Plan) -> Option<String> {
+    let may_create = settings.service_kind.can().read_live
+        && settings.on_drift != OnDrift::Ignore
+        && settings.on_missing == OnMissing::Create;
+    let has_no_type = |change: &&Change| plan.new_type(&change.id, ReturnType::Boolean).is_err();
+    let uncreated = plan.requests().filter(|change| change.action != Action::Disable).filter(has_no_type);
+    let uncreated: Vec<&ToggleId> = uncreated.map(|change| &change.id).collect();
+    (may_create && !uncreated.is_empty() && plan.drift().is_none()).then(|| {
+        format!(
+            "{}{} {} held if the service does not have the toggle: its documents do not tell its type; `gitoggle plan --live` \
+             shows which",
+            counted(uncreated.len(), "change"),
+            if_few(&uncreated),
+            if uncreated.len() == 1 { "is" } else { "are" },
+        )
     })
 }
 

@@ -779,6 +779,24 @@ const HINTS: &[Hint] = &[
         ..HINT
     },
     Hint {
+        file: "cli/commands/plan.rs",
+        command: "gitoggle plan --live",
+        beside: "tell its type",
+        place: || {
+            let service = LiveService::start(&json!([]));
+            service.world.repo.file("shop/test/new.yaml", doc(18).replace("\"true\"", "\"red\""));
+            service.commit("new", doc(18), "Add new");
+            Place::live(service, |service| {
+                let plan =
+                    service.connected(service.world.plan()).unset("timeout").set("only", "shop/prod/*");
+                plan.set("first-pass", "assert").set("on-missing", "create")
+            })
+        },
+        code: 4,
+        effect: Prints("values of different types"),
+        ..HINT
+    },
+    Hint {
         file: "cli/commands/suspend.rs",
         command: "gitoggle resume{}",
         beside: "to publish again",
