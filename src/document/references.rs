@@ -139,7 +139,7 @@ impl ReferenceProblem {
 impl References {
     /// Creates a graph for a service of this kind, whose findings say what `sdks` do not agree about.
     pub(crate) fn new(kind: ServiceKind, sdks: Sdks) -> Self {
-        let longest_chain = kind.dialect().limits.map_or(usize::MAX, |limits| limits.chain);
+        let longest_chain = kind.dialect().longest_chain();
         Self { sdks, longest_chain, nodes: Vec::new(), by_key: HashMap::new() }
     }
 

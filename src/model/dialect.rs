@@ -41,6 +41,13 @@ pub struct Abilities {
     pub evaluate: bool,
 }
 
+impl Dialect {
+    /// Returns the most steps from one toggle to the next in a chain of prerequisites.
+    pub(crate) fn longest_chain(&self) -> usize {
+        self.limits.map_or(usize::MAX, |limits| limits.chain)
+    }
+}
+
 /// The limits of a kind of service.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ServiceLimits {

@@ -413,7 +413,7 @@ pub(super) fn decide_all(
     let mut decided = decide(files, applied, rules, compared)?;
     let caused = dependents::caused(&decided, files, rules)?;
     decided.findings.extend(caused.findings);
-    decided.broken = caused.broken;
+    (decided.broken, decided.dependents) = (caused.broken, caused.needs);
     Ok(decided)
 }
 
@@ -481,6 +481,8 @@ pub(super) fn decide(
         needs,
         mixed,
         broken: BTreeMap::new(),
+        dependents: Needs::new(),
+        longest_chain: rules.kind.dialect().longest_chain(),
     })
 }
 

@@ -9,7 +9,7 @@ use super::config::Rules;
 use super::references::{self, Library, Noted};
 use crate::document::Diagnostic;
 use crate::model::{EnvironmentId, Payload, Prerequisite, ToggleId, Trees};
-use crate::plan::{Change, DecidedToggle, Dependents, Input, Plan};
+use crate::plan::{Change, DecidedToggle, Dependents, Input, Needs, Plan};
 use crate::source;
 
 /// The toggles that need each toggle of an environment. Keys are in lower case, because the service ignores
@@ -100,6 +100,8 @@ pub(super) struct Caused {
     pub(super) findings: Vec<Diagnostic>,
     /// What those of them need that are invalid.
     pub(super) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
+    /// What those need, and what that needs.
+    pub(super) needs: Needs,
 }
 
 /// Finds out what the changes mean for documents that do not change.
@@ -131,7 +133,8 @@ pub(super) fn found<T: Trees<Error = source::Error>>(
     let mut broken: BTreeMap<_, _> = noted.iter().map(needed).collect();
     let found = references::check(noted, library)?;
     broken.retain(|id, _| found.invalid.contains(id));
-    Ok(Caused { unchanged, findings: found.findings, broken })
+    let needs = if broken.is_empty() { Needs::new() } else { found.needs };
+    Ok(Caused { unchanged, findings: found.findings, broken, needs })
 }
 
 /// Returns the other documents that need one of the `changed` ones, directly or through others.

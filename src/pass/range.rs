@@ -129,8 +129,8 @@ fn add_caused(
     base: &BaseRevision,
     rules: &Rules,
 ) -> Result<(), Error> {
-    let Caused { unchanged, findings: mut found, broken } = dependents::caused(input, files, rules)?;
-    input.broken = broken;
+    let Caused { unchanged, findings: mut found, broken, needs } = dependents::caused(input, files, rules)?;
+    (input.broken, input.dependents) = (broken, needs);
     if let Some(tree) = base.tree.filter(|_| !found.is_empty()) {
         let trees = base.snapshot.reader()?;
         let library = Library::new(trees, tree, &rules.layout, &rules.root, rules.kind);

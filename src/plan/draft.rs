@@ -61,6 +61,8 @@ impl Draft {
             needs,
             mixed,
             broken,
+            dependents,
+            longest_chain,
         } = input;
         // The same input yields the same plan byte for byte, whatever its order is. It comes in sorted parts,
         // which the stable sort only merges.
@@ -86,6 +88,8 @@ impl Draft {
                 needs,
                 mixed,
                 broken,
+                dependents,
+                longest_chain,
                 ..Plan::nothing(source, base_url)
             },
         };
@@ -563,4 +567,8 @@ pub struct Input {
     pub(crate) mixed: BTreeMap<ToggleId, Mixed>,
     /// What the documents need that do not change and that are invalid because of a change.
     pub(crate) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
+    /// What those documents need, and what that needs.
+    pub(crate) dependents: Needs,
+    /// The most steps of a chain of prerequisites that the service accepts.
+    pub(crate) longest_chain: usize,
 }

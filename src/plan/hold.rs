@@ -586,6 +586,18 @@ pub(super) fn breaks_other(other: &str) -> Hold {
     )
 }
 
+/// The document of the toggle `other` leads to that of the change, whose new prerequisites make the chain too
+/// long.
+pub(super) fn lengthens_chain(other: &str, steps: usize, limit: usize) -> Hold {
+    Hold::new(
+        HoldKind::AwaitsChange,
+        format!(
+            "with this change, the chain of prerequisites of `{other}` has {steps} steps, over the limit of {limit}, so that the \
+             service would refuse every later change of `{other}`: shorten the chain, and this is sent"
+        ),
+    )
+}
+
 /// A variation is not of the toggle's return type, for this reason.
 pub(super) fn return_type(reason: &str) -> Hold {
     Hold::new(

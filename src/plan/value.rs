@@ -39,6 +39,10 @@ pub struct Plan {
     pub(super) mixed: BTreeMap<ToggleId, Mixed>,
     /// What the documents need that do not change and that are invalid because of a change.
     pub(super) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
+    /// What those documents need, and what that needs.
+    pub(super) dependents: Needs,
+    /// The most steps of a chain of prerequisites.
+    pub(super) longest_chain: usize,
     /// The toggles outside of the scope whose documents are not what is applied.
     pub(super) outside: BTreeSet<ToggleId>,
     pub(super) stopped: Option<Stopped>,
@@ -150,6 +154,8 @@ impl Plan {
             needs: Needs::new(),
             mixed: BTreeMap::new(),
             broken: BTreeMap::new(),
+            dependents: Needs::new(),
+            longest_chain: usize::MAX,
             outside: BTreeSet::new(),
             stopped: None,
             is_refused: false,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::live::needed_id;
 use super::{Change, Needs, Plan, WithheldToggle, hold};
-use crate::model::{EnvironmentId, Hold, Live, Prerequisite, ToggleId};
+use crate::model::{Components, EnvironmentId, Hold, Live, Prerequisite, ToggleId, components};
 
 /// The changes of one environment, published and withheld, and what its other toggles need. All keys are in
 /// lower case, because the service ignores case.
@@ -64,6 +64,7 @@ impl Plan {
     /// Withholds the changes that must not be sent before a withheld one is applied. `live` is what the
     /// service has, as far as it was read.
     pub(super) fn hold_for_others(&mut self, live: &BTreeMap<ToggleId, Live>) {
+        self.hold_long_chains();
         let is_missing = |id: &ToggleId| matches!(live.get(id), Some(Live::Missing { .. }));
         loop {
             let withheld = self.withheld.iter().map(|held| &held.id).chain(self.unless_equal.keys());
@@ -105,12 +106,88 @@ impl Plan {
         self.note_withheld();
     }
 
+    /// Withholds the changes whose new prerequisites make the chain of a document too long that does not change.
+    fn hold_long_chains(&mut self) {
+        let mut held = BTreeMap::new();
+        for (environment, needs) in &self.dependents {
+            let chains = Chains::of(needs);
+            for change in self.changes.iter().filter(|change| change.id.is_in(environment)) {
+                let own = change.id.toggle().to_lowercase();
+                let gained = change.gained().into_iter().map(|one| one.key.to_lowercase());
+                let too_long = gained.filter_map(|key| chains.through(&own, &key));
+                let too_long = too_long.filter(|(_, steps)| *steps > self.longest_chain);
+                if let Some((first, steps)) = too_long.max_by_key(|(_, steps)| *steps) {
+                    held.insert(
+                        change.id.clone(),
+                        Arc::new(hold::lengthens_chain(first, steps, self.longest_chain)),
+                    );
+                }
+            }
+        }
+        for change in self.changes.extract_if(.., |change| held.contains_key(&change.id)) {
+            self.withheld.push(WithheldToggle::of(Arc::clone(&held[&change.id]), change));
+        }
+    }
+
     /// Notes that the service still has what withheld changes replace.
     fn note_withheld(&mut self) {
         for change in self.withheld.iter().filter_map(|held| held.change.as_deref()) {
             let before = change.before.prerequisites().into_iter().map(|one| one.key);
             note_needs(&mut self.needs, &change.id, before.collect());
         }
+    }
+}
+
+/// The longest chains of prerequisites of one environment. A toggle that is part of a circle or leads to one has
+/// none: circles have their own findings.
+struct Chains<'a> {
+    /// The steps of the longest chain that begins at a toggle.
+    down: HashMap<&'a str, usize>,
+    /// The same of those that end at it, each with the toggle at its beginning.
+    up: HashMap<&'a str, (usize, &'a str)>,
+}
+
+impl<'a> Chains<'a> {
+    /// `needs` has every toggle of a chain.
+    fn of(needs: &'a HashMap<String, Vec<String>>) -> Self {
+        let all: Vec<&str> = needs.keys().map(String::as_str).collect();
+        let numbers: HashMap<&str, usize> = all.iter().enumerate().map(|(at, key)| (*key, at)).collect();
+        let number = |key: &String| numbers.get(key.to_lowercase().as_str()).copied();
+        let targets: Vec<Vec<usize>> =
+            all.iter().map(|key| needs[*key].iter().filter_map(number).collect()).collect();
+        let Components { of, sizes, targets_first } = components(&targets);
+        let is_circle = |node: usize| sizes[of[node]] > 1 || targets[node].contains(&node);
+        let mut down: Vec<Option<usize>> = vec![None; all.len()];
+        for node in targets_first.iter().copied().filter(|node| !is_circle(*node)) {
+            let steps: Option<Vec<usize>> = targets[node].iter().map(|target| down[*target]).collect();
+            // A key that no document has is a step as well.
+            let least = usize::from(!needs[all[node]].is_empty());
+            down[node] = steps.map(|steps| steps.into_iter().max().map_or(least, |most| most + 1));
+        }
+        let mut up: Vec<(usize, &str)> = all.iter().map(|key| (0, *key)).collect();
+        for node in targets_first.into_iter().rev().filter(|node| down[*node].is_some()) {
+            for target in &targets[node] {
+                let (steps, first) = up[node];
+                if steps + 1 > up[*target].0 {
+                    up[*target] = (steps + 1, first);
+                }
+            }
+        }
+        let down = all.iter().zip(down).filter_map(|(key, steps)| Some((*key, steps?)));
+        Self { down: down.collect(), up: all.iter().copied().zip(up).collect() }
+    }
+
+    /// Returns the beginning and the steps of the longest chain that leads over the prerequisite `needed` of `own`;
+    /// none if no other toggle leads to it.
+    fn through(&self, own: &str, needed: &str) -> Option<(&'a str, usize)> {
+        let (above, first) = *self.up.get(own)?;
+        let below = match self.down.get(needed) {
+            Some(below) => *below,
+            // It is part of a circle, or leads to one.
+            None if self.up.contains_key(needed) => return None,
+            None => 0,
+        };
+        (above > 0).then_some((first, above + 1 + below))
     }
 }
 

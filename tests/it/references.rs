@@ -383,6 +383,39 @@ fn a_circle_that_only_the_service_closes_is_held_by_a_live_plan() {
 }
 
 #[test]
+fn a_change_that_makes_the_chain_of_another_document_too_long_is_held() {
+    let name = |at: usize| format!("t{at:02}");
+    let service = LiveService::start(&json!((0..=20).map(|at| unconfigured(&name(at))).collect::<Vec<_>>()));
+    let write = |at: usize, needed: &[usize]| {
+        let needed: Vec<String> = needed.iter().map(|at| needs(&name(*at))).collect();
+        let needed: Vec<&str> = needed.iter().map(String::as_str).collect();
+        service.world.repo.file(&format!("shop/prod/{}.yaml", name(at)), toggle(&needed, SWITCH));
+    };
+    for at in 0..=20 {
+        if matches!(at, 9 | 20) { write(at, &[]) } else { write(at, &[at + 1]) }
+    }
+    service.world.repo.commit("Add two chains");
+    service.apply().set("first-pass", "assert").exit(0).any_output();
+    write(9, &[10]);
+    service.world.repo.commit("Connect the chains");
+    const HELD: &[&str] = &[
+        "held shop/prod/t09",
+        "with this change, the chain of prerequisites of `t00` has 20 steps, over the limit of 19",
+        "shop/prod/t00.yaml",
+    ];
+    service.connected(service.world.plan()).unset("timeout").exit(3).any_stderr().stdout_contains(HELD);
+    let requests =
+        service.requests(|| drop(service.apply().exit_in(&[3, 4]).any_stderr().stdout_contains(HELD)));
+    assert!(!requests.iter().any(|request| request.starts_with("PATCH")), "{requests:?}");
+    let range = service.connected(service.world.plan()).unset("timeout").set("from", "HEAD~1");
+    range.exit(3).any_stderr().stdout_contains(HELD);
+    write(12, &[14]);
+    service.world.repo.commit("Shorten the chain");
+    let apply = service.apply().exit(0).any_stderr();
+    apply.stdout_contains(&["applied shop/prod/t09 (update)", "applied shop/prod/t12 (update)"]);
+}
+
+#[test]
 fn only_the_documented_kind_has_no_references() {
     let world = World::new();
     world.repo.file("shop/prod/base.yaml", toggle(&[], SWITCH));

@@ -337,6 +337,8 @@ impl World {
             needs: Needs::new(),
             mixed: BTreeMap::new(),
             broken: BTreeMap::new(),
+            dependents: Needs::new(),
+            longest_chain: usize::MAX,
         };
         let draft = Draft::new(input, policy);
         let commit =

@@ -94,6 +94,8 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         needs: Needs::new(),
         mixed: BTreeMap::new(),
         broken: BTreeMap::new(),
+        dependents: Needs::new(),
+        longest_chain: usize::MAX,
     };
     let draft = Draft::new(input, &policy);
     for (found, reason) in [
