@@ -533,13 +533,15 @@ pub(crate) fn needs_missing(needed: &ToggleId) -> Hold {
     )
 }
 
-/// The service has the toggle `other`, which no document has, with a prerequisite on that of the change.
-pub(super) fn circle_on_service(other: &str) -> Hold {
+/// The service has the toggle `other` with a prerequisite that leads to that of the change, which its document, if it
+/// has one, does not have.
+pub(crate) fn circle_on_service(other: &str, has_document: bool) -> Hold {
+    let why = if has_document { "which was changed there" } else { "which has no document" };
     Hold::new(
         HoldKind::AwaitsChange,
         format!(
-            "with what the service has of `{other}`, which has no document, prerequisites would form a circle, which the \
-             service refuses: remove the prerequisite here, or change `{other}` on the service"
+            "with what the service has of `{other}`, {why}, prerequisites would form a circle, which the service refuses: remove \
+             the prerequisite here, or change `{other}` on the service"
         ),
     )
 }

@@ -56,6 +56,12 @@ impl LiveToggle {
         }
     }
 
+    /// Returns the keys of its prerequisites, as far as they are known.
+    pub(crate) fn needed_keys(&self) -> Vec<String> {
+        let needed = self.content.payload().map(Payload::prerequisites).unwrap_or_default();
+        needed.into_iter().map(|one| one.key).collect()
+    }
+
     /// Returns how to keep it, as a request.
     pub(super) fn keep(&self) -> String {
         let toggle = &self.id;
@@ -151,6 +157,51 @@ pub enum LiveDecision {
         /// The number of a version; 0 for all of them.
         after: u64,
     },
+}
+
+impl LiveDecision {
+    /// Returns the same, unless something is to be sent that `obstacle` holds.
+    fn or_hold(self, obstacle: impl FnOnce() -> Option<Hold>) -> Self {
+        match self {
+            Self::Confirmed | Self::Converged | Self::Hold(_) => self,
+            Self::Create(_) | Self::Publish { .. } | Self::ReadVersions { .. } => {
+                obstacle().map_or(self, Self::Hold)
+            }
+        }
+    }
+}
+
+/// A search for the circle that the new prerequisites of a change would close.
+pub(crate) struct CircleSearch {
+    own: ToggleId,
+    open: Vec<ToggleId>,
+    seen: BTreeSet<ToggleId>,
+}
+
+impl CircleSearch {
+    /// The most toggles that a search visits.
+    const MOST_VISITED: usize = 128;
+
+    pub(crate) fn of(change: &Change) -> Self {
+        let open: Vec<ToggleId> = change.gained().iter().filter_map(|one| needed_id(change, one)).collect();
+        Self { own: change.id.clone(), seen: open.iter().cloned().collect(), open }
+    }
+
+    /// Returns the next toggle to follow.
+    pub(crate) fn next(&mut self) -> Option<ToggleId> {
+        self.open.pop()
+    }
+
+    /// Follows what the last toggle needs. Returns whether that closes a circle.
+    pub(crate) fn closes(&mut self, keys: &[String]) -> bool {
+        let id = |key: &String| ToggleId::new(self.own.project(), self.own.environment_key(), key).ok();
+        for other in keys.iter().filter_map(id) {
+            if self.seen.len() < Self::MOST_VISITED && self.seen.insert(other.clone()) {
+                self.open.push(other);
+            }
+        }
+        keys.iter().any(|key| key.eq_ignore_ascii_case(self.own.toggle()))
+    }
 }
 
 /// Decides on `change` before it is sent.
@@ -422,10 +473,12 @@ impl Plan {
         mut drift: DriftReport,
         policy: &Policy,
     ) -> Self {
+        let sent: BTreeSet<ToggleId> = self.changes.iter().map(|change| change.id.clone()).collect();
         for change in std::mem::take(&mut self.changes) {
             // With `--on-drift ignore`, a pass sends the change whatever the service has.
             let own = live.get(&change.id).filter(|_| policy.on_drift != OnDrift::Ignore);
-            let decision = own.map(|own| self.decide_live(&change, own, live, newer, policy));
+            let circle = || self.circle_on_service(&change, live, &sent);
+            let decision = own.map(|own| self.decide_live(&change, own, live, newer, policy).or_hold(circle));
             self.follow(change, decision, own);
         }
         self.hold_for_others(live);
@@ -464,16 +517,11 @@ impl Plan {
             let needed = needed_types(change);
             needed.iter().find_map(|(id, wanted)| other_type(id, *wanted, type_of(id)))
         };
-        let obstacle = || needs_other_type().or_else(|| self.circle_on_service(change, live));
-        match decision {
-            LiveDecision::Confirmed | LiveDecision::Converged | LiveDecision::Hold(_) => decision,
-            decision @ (LiveDecision::Publish { .. } | LiveDecision::ReadVersions { .. }) => {
-                obstacle().map_or(decision, LiveDecision::Hold)
+        match decision.or_hold(needs_other_type) {
+            LiveDecision::Create(own) => {
+                self.new_type(&change.id, own).map_or_else(LiveDecision::Hold, LiveDecision::Create)
             }
-            LiveDecision::Create(own) => match obstacle() {
-                Some(hold) => LiveDecision::Hold(hold),
-                None => self.new_type(&change.id, own).map_or_else(LiveDecision::Hold, LiveDecision::Create),
-            },
+            decision => decision,
         }
     }
 
@@ -551,35 +599,30 @@ impl Plan {
         drift.unread.retain(|unread| !live.contains_key(&unread.id));
     }
 
-    /// Returns why a change may not be sent: with what the service has of toggles without a document, as far as
-    /// it was read, the prerequisites form a circle.
-    fn circle_on_service(&self, change: &Change, live: &BTreeMap<ToggleId, Live>) -> Option<Hold> {
-        /// The most toggles that a search visits.
-        const MOST_VISITED: usize = 128;
-        let environment = change.id.environment();
-        let id = |key: &String| ToggleId::new(change.id.project(), change.id.environment_key(), key).ok();
-        let mut open: Vec<ToggleId> =
-            change.gained().iter().filter_map(|one| needed_id(change, one)).collect();
-        let mut seen: BTreeSet<ToggleId> = open.iter().cloned().collect();
-        while let Some(next) = open.pop() {
-            let of_document =
-                self.needs.get(&environment).and_then(|all| all.get(&next.toggle().to_lowercase()));
-            let keys = match (of_document, live.get(&next)) {
-                (Some(keys), _) => keys.clone(),
-                (None, Some(Live::Toggle(own))) => {
-                    let payload = own.content.payload().map(Payload::prerequisites);
-                    payload.unwrap_or_default().into_iter().map(|one| one.key).collect()
+    /// Returns why a change may not be sent: with what the service has, as far as it was read, the prerequisites
+    /// form a circle. `sent` has the toggles whose documents are published as well.
+    fn circle_on_service(
+        &self,
+        change: &Change,
+        live: &BTreeMap<ToggleId, Live>,
+        sent: &BTreeSet<ToggleId>,
+    ) -> Option<Hold> {
+        let needs = self.needs.get(&change.id.environment());
+        let mut search = CircleSearch::of(change);
+        while let Some(next) = search.next() {
+            let of_document = needs.and_then(|all| all.get(&next.toggle().to_lowercase()));
+            let of_service = live.get(&next).filter(|_| of_document.is_none() || !sent.contains(&next));
+            let is_closed = match (of_service, of_document) {
+                (Some(Live::Toggle(own)), _) => search.closes(&own.needed_keys()),
+                (_, Some(keys)) => {
+                    search.closes(keys);
+                    // Circles of documents have their own findings and waits.
+                    false
                 }
-                _ => Vec::new(),
+                (_, None) => false,
             };
-            // Circles of documents have their own findings and waits.
-            if of_document.is_none() && keys.iter().any(|key| key.eq_ignore_ascii_case(change.id.toggle())) {
-                return Some(hold::circle_on_service(next.toggle()));
-            }
-            for other in keys.iter().filter_map(id) {
-                if seen.len() < MOST_VISITED && seen.insert(other.clone()) {
-                    open.push(other);
-                }
+            if is_closed {
+                return Some(hold::circle_on_service(next.toggle(), of_document.is_some()));
             }
         }
         None

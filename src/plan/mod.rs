@@ -40,7 +40,7 @@ pub(crate) use first_pass::by_operator;
 pub use hold::WithheldToggle;
 pub(crate) use json::{PassCounts, if_few};
 pub use json::{PlanJson, json, json_for, page_pieces};
-pub(crate) use live::{ListedType, needed_id, needed_types, other_type};
+pub(crate) use live::{CircleSearch, ListedType, needed_id, needed_types, other_type};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 pub(crate) use order::Needs;
 pub use order::Turn;

@@ -383,6 +383,35 @@ fn a_circle_that_only_the_service_closes_is_held_by_a_live_plan() {
 }
 
 #[test]
+fn a_circle_that_somebody_closes_on_the_service_is_held_by_plan_and_apply_in_the_same_words() {
+    for has_document in [true, false] {
+        let service = LiveService::start(&json!(["a", "m", "z"].map(unconfigured)));
+        let documents: &[(&str, &[&str])] = &[("a", &[]), ("m", &[]), ("z", &[])];
+        commit(&service, documents, "Add toggles");
+        service.apply().set("first-pass", "assert").exit(0).any_output();
+        if !has_document {
+            service.world.repo.remove("shop/prod/a.yaml").commit("Remove a");
+            service.apply().set("on-remove", "forget").exit(0).any_output();
+        }
+        let mut content = service.request("GET", &targeting("a"), None)["content"].clone();
+        content["prerequisites"] = json!([{ "key": "z", "value": "true", "type": "boolean" }]);
+        service.edit("a", json!({ "comment": "by hand", "disabled": false, "content": content }));
+        commit(&service, &[("z", &["a"]), ("m", &[])], "Let z need a");
+        let why = if has_document { "which was changed there" } else { "which has no document" };
+        let reason = format!("with what the service has of `a`, {why}, prerequisites would form a circle");
+        let held: &[&str] = &["held shop/prod/z", &reason];
+        let plan = service.connected(service.world.plan()).unset("timeout").arg("--live");
+        plan.exit_in(&[0, 4]).any_stderr().stdout_contains(held);
+        let apply = service.apply().exit(4).any_stderr().stdout_contains(held);
+        apply.never_says(&["failed shop/prod/z", "dependency.cycle"]);
+        // Once the service has no circle, the change is sent.
+        content["prerequisites"] = json!([]);
+        service.edit("a", json!({ "comment": "again", "disabled": false, "content": content }));
+        service.apply().exit(0).any_stderr().stdout_contains(&["applied shop/prod/z (update)"]);
+    }
+}
+
+#[test]
 fn a_change_that_makes_the_chain_of_another_document_too_long_is_held() {
     let name = |at: usize| format!("t{at:02}");
     let service = LiveService::start(&json!((0..=20).map(|at| unconfigured(&name(at))).collect::<Vec<_>>()));

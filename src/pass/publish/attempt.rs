@@ -19,8 +19,8 @@ use crate::model::{
 use crate::pass::event::{Event, PublishAnswer};
 use crate::pass::report::ChangeResult;
 use crate::plan::{
-    Before, Change, ListedType, LiveDecision, Resolution, decide_by_versions, decide_live, hold, needed_id,
-    needed_types, other_type, resolve,
+    Before, Change, CircleSearch, ListedType, LiveDecision, Resolution, decide_by_versions, decide_live,
+    hold, needed_id, needed_types, other_type, resolve,
 };
 use crate::service::{ErrorCode, Outcome};
 use crate::state::{self, Begun};
@@ -193,7 +193,10 @@ impl<'a> Attempt<'a> {
                 LiveDecision::Publish { base_version: number } => {
                     match self.patch(Some(BaseVersion { number, note })).await? {
                         None => self.progress.base_version = None,
-                        Some(outcome) => return Ok(AttemptEnd::Ended(outcome)),
+                        Some(outcome) => {
+                            let circle = self.circle(&change, &outcome).await;
+                            return Ok(circle.map_or(AttemptEnd::Ended(outcome), AttemptEnd::Held));
+                        }
                     }
                 }
                 LiveDecision::ReadVersions { .. } => unreachable!("`look` reads the versions"),
@@ -301,6 +304,25 @@ impl<'a> Attempt<'a> {
             }
         }
         Ok(self.wait.clone())
+    }
+
+    /// Returns why the service has refused a change: with what it has, the new prerequisites form a circle. Only then
+    /// the toggles are read to which they lead, because most changes form none.
+    async fn circle(&self, change: &Change, outcome: &Outcome) -> Option<Hold> {
+        if !outcome.is_refused_with(ErrorCode::Invalid) {
+            return None;
+        }
+        let mut search = CircleSearch::of(change);
+        while let Some(next) = search.next() {
+            let Live::Toggle(live) = self.publish.service.read(&next, self.now()).await.ok()? else {
+                continue;
+            };
+            if search.closes(&live.needed_keys()) {
+                let has_document = self.publish.plan.has_document(&next);
+                return Some(hold::circle_on_service(next.toggle(), has_document));
+            }
+        }
+        None
     }
 
     /// Reports what the next request replaces, unless the plan lists it, or an earlier try has reported it.
