@@ -149,7 +149,7 @@ pub(super) fn merged(
     let since = revisions.time(head.commit)?;
     let client = ForgeClient::new(target.clone(), &setup::network(settings), retries).ok()?;
     // Without an answer, the plan stays as it is.
-    let merged = client.merged_request(*number, &branch.target, head.commit, since).ok()??;
+    let merged = client.merged_request(*number, &branch.target, since).ok()??;
     let MergedRequest { commit, head, base, commits } = merged;
     let merged = Some(MergedRange { commit, head, base, commits });
     Some(Range::PullRequest(BranchRange { merged, ..branch.clone() }))

@@ -141,8 +141,8 @@ impl ForgeClient {
         Ok(merged)
     }
 
-    /// Returns how pull request `number` was merged into `branch`; none if it is not. `head` is its newest
-    /// commit as far as the job knows. It was not merged before `since`, in seconds since 1970-01-01 UTC.
+    /// Returns how pull request `number` was merged into `branch`; none if it is not. It was not merged before
+    /// `since`, in seconds since 1970-01-01 UTC.
     pub(crate) fn merged_request(
         &self,
         number: u64,
@@ -152,16 +152,14 @@ impl ForgeClient {
     ) -> Result<Option<MergedRequest>, ForgeError> {
         const CLOCKS: i64 = 24 * 3600;
         let mut merged = self.merged_requests(branch, since - CLOCKS)?;
-        let Some(ListedRequest { commit: Some(commit), head: newest, base, .. }) = merged.remove(&number)
-        else {
+        let Some(ListedRequest { commit: Some(commit), head, base, .. }) = merged.remove(&number) else {
             return Ok(None);
         };
-        let is_fast_forward = commit == newest.unwrap_or(head);
-        let commits = match self.routes.commits(number).filter(|_| is_fast_forward) {
+        let commits = match self.routes.commits(number) {
             Some(request) => self.routes.read_commits(&self.call(&request)?.body).unwrap_or_default(),
             None => Vec::new(),
         };
-        Ok(Some(MergedRequest { commit, head: newest, base, commits }))
+        Ok(Some(MergedRequest { commit, head, base, commits }))
     }
 
     /// Returns whether a pull request is being merged into `branch`.

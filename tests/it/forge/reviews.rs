@@ -609,6 +609,35 @@ fn a_merge_beside_a_direct_push_is_not_planned_from_before_the_push() {
 }
 
 #[test]
+fn a_branch_that_took_a_direct_push_and_is_merged_beside_it_is_not_planned_from_before_the_push() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let repo = &team.world.repo;
+        let before = repo.head();
+        repo.branch("r1");
+        team.set("t0", 21);
+        repo.checkout("main");
+        team.set("t2", 30);
+        let pushed = repo.head();
+        repo.checkout("r1").merge("main", "Take what was pushed");
+        let merged = repo.head();
+        team.set("t1", 22);
+        let head = repo.head();
+        let first = repo.id("r1~2");
+        // Someone pushes a merge whose first parent is older than the push, which the branch has.
+        repo.checkout(&before).branch("local").git(&["merge", "--quiet", "--no-ff", "-m", "Merge it", "r1"]);
+        repo.checkout("main").git(&["merge", "--quiet", "--ff-only", "local"]);
+        team.forge.merge(1, repo.head());
+        team.knows(1, &pushed, &[&first, &merged, &head]);
+        // The event is older than the push.
+        team.plan_again(1, &head, &before, Some(&pushed));
+        assert_eq!(team.comment(1), "", "{kind:?}");
+        team.job().exit(4).any_output();
+        team.sent(&[]);
+    }
+}
+
+#[test]
 fn commits_that_all_have_the_same_message_are_told_apart() {
     for (kind, how) in KINDS.into_iter().flat_map(|kind| [(kind, "squash"), (kind, "rebase")]) {
         let team = Team::new(kind);
