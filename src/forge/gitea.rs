@@ -77,6 +77,8 @@ impl Routes for Gitea {
             base: commit_id(&entry["merge_base"]),
             is_merged,
             changed_at: seconds(&entry["closed_at"]).or_else(|| seconds(&entry["merged_at"])),
+            created_at: seconds(&entry["created_at"]),
+            merged_at: seconds(&entry["merged_at"]),
             comments: None,
         })
     }

@@ -170,6 +170,9 @@ impl Routes for GitHub {
             base: None,
             is_merged: entry["baseRefName"].as_str().is_none_or(|base| base == branch),
             changed_at: seconds(&entry["updatedAt"]),
+            // The list has the comments, so none is asked for.
+            created_at: None,
+            merged_at: None,
             comments: first_comments(&entry["comments"]),
         })
     }

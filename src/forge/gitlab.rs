@@ -164,6 +164,8 @@ impl Routes for GitLab {
             base: None,
             is_merged: entry["state"].as_str() == Some("merged") && is_of_branch,
             changed_at: seconds(&entry["updated_at"]),
+            created_at: seconds(&entry["created_at"]),
+            merged_at: seconds(&entry["merged_at"]),
             comments: None,
         })
     }

@@ -19,7 +19,7 @@ pub(crate) use client::{ForgeClient, ForgeRetries};
 pub(crate) use comment::{CommentDraft, CommentKey, CommentPlan, CommentResult};
 pub(crate) use error::ForgeError;
 pub(crate) use job::{CiSystem, ForgeSettings, ForgeTarget, PullRequest};
-pub(crate) use reviews::{ForgeReviews, MergedRequest, RequestReview, ReviewQuery};
+pub(crate) use reviews::{ForgeReviews, MergedRequest, RequestReview, ReviewPlace, ReviewQuery};
 pub(crate) use routes::ApiUrl;
 pub(crate) use status::{CommitStatus, CommitVerdict};
 

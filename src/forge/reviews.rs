@@ -52,9 +52,17 @@ pub(crate) struct ReviewQuery<'a> {
     pub(crate) since: i64,
     /// The newest commit, if no pass has seen it. Its pull request may not be in the list yet.
     pub(crate) fresh: Option<CommitId>,
-    /// The place in which a pull request that was merged as a commit is read; none if its review cannot
-    /// count.
-    pub(crate) place: &'a dyn Fn(CommitId) -> Option<usize>,
+    /// What a review of a pull request that was merged as a commit could be about; none if it cannot count.
+    pub(crate) place: &'a dyn Fn(CommitId) -> Option<ReviewPlace>,
+}
+
+/// What the review of a merge could be about.
+#[derive(Clone, Debug)]
+pub(crate) struct ReviewPlace {
+    /// The order in which reviews are read.
+    pub(crate) order: usize,
+    /// The numbers of the changes that it could list.
+    pub(crate) changes: Vec<usize>,
 }
 
 impl ForgeReviews {
@@ -87,9 +95,24 @@ impl ForgeReviews {
                 let merged_as = request.commit?;
                 Some(((query.place)(merged_as)?, merged_as, request))
             });
-            let mut requests: Vec<(usize, CommitId, ListedRequest)> = requests.collect();
-            requests.sort_unstable_by_key(|(place, _, request)| (*place, request.number));
-            for (_, merged_as, request) in requests {
+            let mut requests: Vec<(ReviewPlace, CommitId, ListedRequest)> = requests.collect();
+            requests.sort_unstable_by_key(|(place, _, request)| (place.order, request.number));
+            let first_merges = first_merges(&requests);
+            let may_list = |place: &ReviewPlace, request: &ListedRequest| {
+                let is_later = |change: &usize| {
+                    let first = first_merges.get(change).copied();
+                    request.created_at.zip(first).is_some_and(|(created, first)| created > first)
+                };
+                !place.changes.iter().all(is_later)
+            };
+            // A list with comments costs nothing more.
+            let is_read = |place: &ReviewPlace, request: &ListedRequest| {
+                request.comments.is_some() || may_list(place, request)
+            };
+            let read: Vec<bool> =
+                requests.iter().map(|(place, _, request)| is_read(place, request)).collect();
+            let requests = requests.into_iter().zip(read).filter(|(_, is_read)| *is_read);
+            for ((_, merged_as, request), _) in requests {
                 let number = request.number;
                 if reviews.iter().any(|review| review.number == number) {
                     continue;
@@ -111,6 +134,19 @@ impl ForgeReviews {
             std::thread::sleep(*wait);
         }
     }
+}
+
+/// Returns when the first merge that has a change was made, by the number of the change. The target of a pull
+/// request that was created later has the change already, so no plan of it can list that.
+fn first_merges(requests: &[(ReviewPlace, CommitId, ListedRequest)]) -> BTreeMap<usize, i64> {
+    let mut first: BTreeMap<usize, i64> = BTreeMap::new();
+    for (place, _, request) in requests {
+        let Some(merged_at) = request.merged_at else { continue };
+        for change in &place.changes {
+            first.entry(*change).and_modify(|first| *first = merged_at.min(*first)).or_insert(merged_at);
+        }
+    }
+    first
 }
 
 impl ForgeClient {
@@ -147,7 +183,6 @@ impl ForgeClient {
         &self,
         number: u64,
         branch: &str,
-        head: CommitId,
         since: i64,
     ) -> Result<Option<MergedRequest>, ForgeError> {
         const CLOCKS: i64 = 24 * 3600;

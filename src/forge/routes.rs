@@ -91,6 +91,9 @@ pub(super) struct ListedRequest {
     pub(super) is_merged: bool,
     /// The time that the list is sorted by, in seconds since 1970-01-01 UTC: not before the merge.
     pub(super) changed_at: Option<i64>,
+    /// The times at which it was created and merged, in the same way, if the list says so.
+    pub(super) created_at: Option<i64>,
+    pub(super) merged_at: Option<i64>,
     /// The first comments, and whether there are more; none if the list does not have them.
     pub(super) comments: Option<(Vec<ForgeComment>, bool)>,
 }

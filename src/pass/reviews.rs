@@ -8,7 +8,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::forge::{CommentPlan, ForgeReviews, RequestReview, ReviewQuery};
+use crate::forge::{CommentPlan, ForgeReviews, RequestReview, ReviewPlace, ReviewQuery};
 use crate::model::{
     Action, CommitId, ReviewedChanges, ServiceKind, ToggleId, Unlisted, UnlistedChange, escaped,
 };
@@ -195,9 +195,11 @@ impl Merges {
 
     /// Returns the place of a merge that can review a change. The oldest ones come first, because most
     /// changes are reviewed by the merge that brought them.
-    fn place(&self, merge: CommitId) -> Option<usize> {
-        let can_review = self.distinct.iter().any(|bounds| self.follows(merge, bounds));
-        can_review.then(|| self.history.position(merge).map(|newer| usize::MAX - newer)).flatten()
+    fn place(&self, merge: CommitId) -> Option<ReviewPlace> {
+        let reviewed = self.distinct.iter().enumerate().filter(|(_, bounds)| self.follows(merge, bounds));
+        let changes: Vec<usize> = reviewed.map(|(number, _)| number).collect();
+        let newer = if changes.is_empty() { None } else { self.history.position(merge) }?;
+        Some(ReviewPlace { order: usize::MAX - newer, changes })
     }
 
     fn can_review(&self, review: &RequestReview, change: &Change) -> bool {

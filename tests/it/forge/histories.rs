@@ -87,6 +87,7 @@ impl History {
         self.next += 1;
         repo.checkout(&from).branch(&format!("r{number}"));
         self.log.push(format!("open {number} on {from}"));
+        self.team.forge.create(number);
         self.edit();
         self.open.push(Change { number, target: from, listed: None });
         self.plan(self.open.len() - 1);

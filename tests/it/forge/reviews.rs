@@ -638,6 +638,40 @@ fn a_branch_that_took_a_direct_push_and_is_merged_beside_it_is_not_planned_from_
 }
 
 #[test]
+fn a_held_push_costs_few_requests_however_much_is_merged_later() {
+    const LATER: u64 = 50;
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let repo = &team.world.repo;
+        // One request is open while somebody pushes, and could have the same change.
+        team.forge.create(1);
+        team.request(1, "t1", 21);
+        repo.checkout("main");
+        team.set("t0", 21);
+        for number in 2..=LATER {
+            team.forge.create(number);
+            repo.branch(&format!("r{number}")).write("README.md", number.to_string()).git(&["add", "--all"]);
+            repo.commit("Describe it");
+            if number == 2 {
+                team.merge(1, Merge::Commit);
+            }
+            team.merge(number, Merge::Commit);
+        }
+        for _ in 0..2 {
+            team.forge.asked();
+            let job = team.job().exit(4).any_stderr();
+            job.stdout_contains(&["held shop/prod/t0", "not reviewed: it came from commit"]);
+            let asked = team.forge.asked();
+            assert!(asked.len() <= 8, "{kind:?}: {asked:#?}");
+            team.world.service.take();
+        }
+        // A request that is created later and changes the toggle is read.
+        team.forge.create(LATER + 1);
+        team.request(LATER + 1, "t0", 22).merge(LATER + 1, Merge::Commit).publishes(&["t0"]);
+    }
+}
+
+#[test]
 fn commits_that_all_have_the_same_message_are_told_apart() {
     for (kind, how) in KINDS.into_iter().flat_map(|kind| [(kind, "squash"), (kind, "rebase")]) {
         let team = Team::new(kind);

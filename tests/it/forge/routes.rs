@@ -232,6 +232,7 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
             let head = head(held, request).unwrap_or(&commit);
             return json!({
                 "iid": request, "state": "merged", "target_branch": branch, "updated_at": time(at),
+                "created_at": held.created.get(&request).map(|at| time(*at)), "merged_at": time(at),
                 "merge_commit_sha": (*head != commit).then_some(&commit), "squash_commit_sha": null, "sha": head,
             });
         }
@@ -247,6 +248,8 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
             recorded[name] = value;
         }
         recorded["base"]["ref"] = json!(branch);
+        recorded["merged_at"] = json!(time(at));
+        recorded["created_at"] = json!(held.created.get(&request).map(|at| time(*at)));
         if let Some((base, commits)) = held.branches.get(&request) {
             recorded["merge_base"] = json!(base);
             recorded["head"]["sha"] = json!(commits.last());

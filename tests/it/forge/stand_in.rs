@@ -55,6 +55,8 @@ pub(crate) struct Held {
     pub(crate) opened: BTreeMap<u64, Value>,
     /// The pull requests that are not open any more.
     pub(crate) merged: Vec<Merged>,
+    /// When requests were created, in seconds since 1970, as far as the lists say so.
+    pub(crate) created: BTreeMap<u64, u64>,
     /// The branches of merged requests, as far as the forge knows them: where each began, and its commits, oldest
     /// first.
     pub(crate) branches: BTreeMap<u64, (String, Vec<String>)>,
@@ -109,6 +111,13 @@ impl StandIn {
     /// States that a pull request was merged as `commit`.
     pub(crate) fn merge(&self, request: u64, commit: String) {
         self.merge_into("main", request, commit);
+    }
+
+    /// States that a pull request is created now: after those that are merged.
+    pub(crate) fn create(&self, request: u64) {
+        let mut held = self.held();
+        let at = held.merged.last().map_or(1_800_000_000, |last| last.at) + 30;
+        held.created.insert(request, at);
     }
 
     /// States that a pull request was merged into `branch` as `commit`.
