@@ -80,7 +80,7 @@ fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, F
             changes.insert(id, (Ok(Some(payload.clone())), payload));
         }
     }
-    let audience = Audience::new(&changes, |id| others.find(id));
+    let audience = Audience::new(&changes, |id| others.find(id), settings.sdks.first());
     others.error.map_or(Ok(audience), Err)
 }
 

@@ -42,6 +42,7 @@ pub(crate) use references::{
 };
 pub(crate) use rewrite::rewrite;
 pub(crate) use schema::{schema, test_schema};
+pub(crate) use sdks::{MayDiffer, may_differ};
 pub use service_json::Inexpressible;
 pub(crate) use service_json::from_service;
 pub(crate) use waiver::kept;

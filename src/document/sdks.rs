@@ -5,12 +5,15 @@
 //! that were translated as the service does. The versions were Rust 2.3.2, Go 2.3.0, Java 2.3.0 and 2.1.1,
 //! Node 2.2.0 and Python 2.2.1. Java has two, because Maven still gave 2.1.1 as the newest one.
 
+use serde::Serialize;
+
 use super::check;
 use super::finding::{At, Finding, Part, add, shown};
 use super::node::PathStep;
 use super::portable::{Construct, not_portable};
 use crate::model::{
-    Condition, Content, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, delivered_time, listed,
+    Condition, Content, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, delivered_time, is_big_decimal,
+    is_blank, is_semver, listed,
 };
 
 /// What an SDK does with a pattern that it cannot read. Other texts say `invalid` as well.
@@ -151,6 +154,20 @@ const LARGE_NUMBERS: Fact = Fact {
 };
 
 impl Construct {
+    /// Returns whether SDKs differ only for texts that have other characters than those of ASCII, or white space.
+    fn is_about_other_alphabets(self) -> bool {
+        matches!(
+            self,
+            Self::Border
+                | Self::Digit
+                | Self::NotDigit
+                | Self::NotSpace
+                | Self::NotWord
+                | Self::Space
+                | Self::Word
+        )
+    }
+
     /// Returns what the SDKs do with it.
     fn fact(self) -> &'static Fact {
         match self {
@@ -573,6 +590,107 @@ fn disagreements(kind: &str, predicate: &str, object: &str) -> Vec<(&'static Fac
         _ => {}
     }
     found
+}
+
+/// What SDKs may do with a condition for one user, although it is not known for each of them.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub(crate) struct MayDiffer {
+    /// The names of the SDKs.
+    pub(crate) sdks: Vec<&'static str>,
+    /// What they read in another way.
+    pub(crate) about: Vec<&'static str>,
+}
+
+/// Returns which of `sdks` may treat a condition otherwise than `evaluate` says of a user who has `value`.
+pub(crate) fn may_differ(condition: &Condition, value: &str, sdks: Sdks) -> Option<MayDiffer> {
+    let mut found = MayDiffer { sdks: Vec::new(), about: Vec::new() };
+    for (about, groups) in uncertain(condition, value) {
+        let used = groups.into_iter().filter(|group| sdks.has(group.sdk())).map(Group::name);
+        let used: Vec<&'static str> = used.collect();
+        if !used.is_empty() && !found.about.contains(&about) {
+            found.about.push(about);
+            found.sdks.extend(used);
+        }
+    }
+    found.sdks.sort_unstable();
+    found.sdks.dedup();
+    (!found.sdks.is_empty()).then_some(found)
+}
+
+/// Returns what is not certain of a condition for a user who has `value`, and of which SDKs.
+fn uncertain(condition: &Condition, value: &str) -> Vec<(&'static str, Vec<Group>)> {
+    let right = condition.between.iter().flat_map(|between| &between.right_objects);
+    let objects: Vec<&str> = condition.objects.iter().chain(right).map(String::as_str).collect();
+    let is_regex = condition.predicate.contains("regex");
+    match condition.kind.as_str() {
+        "string" if is_regex => {
+            objects.iter().flat_map(|pattern| uncertain_pattern(pattern, value)).collect()
+        }
+        "string" if !is_blank(value) && value.trim_matches(is_space).is_empty() => {
+            vec![("white space beyond ASCII", vec![Group::OldJava, NODE, PYTHON])]
+        }
+        "number" if !is_plain_number(value) => {
+            vec![("a text that is not a plain number", vec![GO, JAVA, NODE, PYTHON])]
+        }
+        "semver" => uncertain_version(&objects, value),
+        "datetime" if !is_plain_time(value) => {
+            vec![("a text that is not a number of seconds", vec![GO, JAVA, NODE, PYTHON])]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns whether any SDK could take a character for white space.
+fn is_space(one: char) -> bool {
+    one.is_whitespace() || one.is_control() || one == '\u{feff}'
+}
+
+/// Returns whether every SDK reads a text as the same number, or none does.
+fn is_plain_number(value: &str) -> bool {
+    let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic()) && !value.is_empty();
+    let is_special = ["inf", "infinity", "nan"].iter().any(|word| value.eq_ignore_ascii_case(word));
+    if is_word { !is_special } else { is_big_decimal(value) }
+}
+
+fn is_plain_time(value: &str) -> bool {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    (1..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn uncertain_version(objects: &[&str], value: &str) -> Vec<(&'static str, Vec<Group>)> {
+    if !is_semver(value) {
+        return vec![("a text that is not a semantic version", vec![GO, JAVA, NODE, PYTHON])];
+    }
+    let all = || objects.iter().chain([&value]);
+    let suffix = all().any(|text| text.contains(['-', '+'])).then_some((SUFFIXES.about, vec![JAVA]));
+    let numbers = || all().flat_map(|text| text.split(['.', '-', '+']));
+    let numbers = || numbers().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_large = |number: &str| number.parse::<u64>().is_ok_and(|number| number >= 1 << 53);
+    let large = numbers().any(is_large).then_some((LARGE_VERSIONS.about, vec![NODE]));
+    let too_large = numbers().any(|number| !number.is_empty() && number.parse::<u64>().is_err());
+    let too_large = too_large.then_some(("versions with a number of 2^64 or more", vec![GO, NODE]));
+    [suffix, large, too_large].into_iter().flatten().collect()
+}
+
+fn uncertain_pattern(pattern: &str, value: &str) -> Vec<(&'static str, Vec<Group>)> {
+    let all = [GO, JAVA, NODE, PYTHON];
+    // All that classes of characters disagree about is beyond ASCII.
+    let is_usual = value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let constructs = not_portable(pattern).into_iter().filter_map(|(construct, _)| {
+        let fact = construct.fact();
+        let of_rust = fact.groups.iter().find(|(groups, _)| groups.contains(&RUST));
+        let agree = of_rust.map_or(&[][..], |(groups, _)| *groups);
+        let differ = all.into_iter().filter(|group| !agree.contains(group)).collect();
+        (!(is_usual && construct.is_about_other_alphabets())).then_some((fact.about, differ))
+    });
+    let is_rare = value.contains(|one: char| one.is_control() || one > '\u{ffff}' || is_line_break(one));
+    let rare = is_rare && pattern.contains(['.', '^', '$', '[']);
+    let rare = rare.then(|| ("line breaks and characters beyond U+FFFF", all.to_vec()));
+    constructs.chain(rare).collect()
+}
+
+fn is_line_break(one: char) -> bool {
+    matches!(one, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// Returns an example of what 32-bit floats cannot tell apart; none if they can hold the number.

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::compiler::{Compiler, Definitions};
 use super::condition::Person;
 use super::condition::{Served, Verdict};
-use super::evaluator::Evaluator;
-use crate::model::{Payload, ToggleId};
+use super::evaluator::{Evaluator, SdkRules};
+use crate::model::{Payload, Sdk, ToggleId};
 
 /// The examples of users who switch, and the broken lines, that are kept.
 const MOST_EXAMPLES: usize = 3;
@@ -19,6 +19,8 @@ const MOST_BROKEN: usize = 5;
 #[derive(Debug)]
 pub(crate) struct Audience {
     evaluator: Evaluator,
+    /// The SDK by whose rules users are counted.
+    sdk: Sdk,
     changes: Vec<Effect>,
 }
 
@@ -88,8 +90,10 @@ pub struct BrokenLine {
 }
 
 /// The effect of a plan on an audience.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UserImpact {
+    /// The SDK by whose rules users are counted.
+    pub sdk: Sdk,
     /// The lines of the audience.
     pub users: Users,
     /// The effect of each change.
@@ -139,10 +143,12 @@ pub struct SwitchExample {
 impl Audience {
     /// Compiles changes: each toggle with its targeting before and after. `Err` is a targeting that cannot be
     /// read, `None` a toggle that does not exist. `find` returns the targeting of the other toggles, which do
-    /// not change.
+    /// not change. Users are counted by the
+    /// rules of `sdk`.
     pub(crate) fn new(
         changes: &BTreeMap<ToggleId, (Result<Option<Payload>, ()>, Payload)>,
         find: impl FnMut(&ToggleId) -> Option<Payload>,
+        sdk: Sdk,
     ) -> Self {
         let find = std::cell::RefCell::new(find);
         let mut compiler = Compiler::default();
@@ -169,7 +175,7 @@ impl Audience {
             )
         });
         let changes = effects.collect();
-        Self { evaluator: compiler.finish(), changes }
+        Self { evaluator: compiler.finish(), sdk, changes }
     }
 
     /// Returns a user to fill; see [`Evaluator::person`].
@@ -209,6 +215,7 @@ impl Audience {
     pub(crate) fn impact(&self, tally: &Tally) -> UserImpact {
         let changes = self.changes.iter().zip(&tally.changes);
         UserImpact {
+            sdk: self.sdk,
             users: tally.users.clone(),
             changes: changes
                 .map(|(effect, counts)| (effect.id.clone(), effect.impact(counts, tally.users.users)))
@@ -219,7 +226,7 @@ impl Audience {
     /// Returns the row or column of a user's result; `None` if it cannot be determined.
     fn cell(&self, side: &Side, person: &Person<'_>) -> Option<usize> {
         let verdict = match side.evaluated {
-            Evaluated::By(index) => self.evaluator.evaluate(index, person),
+            Evaluated::By(index) => self.evaluator.evaluate(SdkRules::of(self.sdk), index, person),
             Evaluated::Missing => Verdict::Known(Served::CallerDefault),
             Evaluated::Unknown => return None,
         };

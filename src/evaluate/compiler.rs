@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::condition;
 use super::condition::{Person, Served, Test, Truth, Verdict};
-use super::evaluator::{Evaluator, PrerequisiteRules, Slots, UnmetServe, bucket, pick, rule_truth};
+use super::evaluator::{Evaluator, SdkRules, Slots, UnmetServe, bucket, pick, rule_truth};
 use crate::model::{Payload, ReturnType, Rule, Serve, Targeting, ToggleId, WHOLE};
 
 /// Finds the targeting of a toggle in the repository.
@@ -309,8 +309,8 @@ impl Evaluator {
     ///
     /// # Panics
     /// If the index is not one that the compiler returned.
-    pub(crate) fn trace(&self, rules: PrerequisiteRules, toggle: usize, person: &Person<'_>) -> ToggleTrace {
-        let verdict = self.evaluate_as(rules, toggle, person);
+    pub(crate) fn trace(&self, rules: SdkRules, toggle: usize, person: &Person<'_>) -> ToggleTrace {
+        let verdict = self.evaluate(rules, toggle, person);
         let toggle = &self.toggles[toggle];
         let mut trace = ToggleTrace {
             verdict,
@@ -328,13 +328,7 @@ impl Evaluator {
         trace
     }
 
-    fn walk(
-        &self,
-        rules: PrerequisiteRules,
-        toggle: &CompiledToggle,
-        person: &Person<'_>,
-        trace: &mut ToggleTrace,
-    ) {
+    fn walk(&self, rules: SdkRules, toggle: &CompiledToggle, person: &Person<'_>, trace: &mut ToggleTrace) {
         let serve = |place, serve| ServeTrace {
             place,
             verdict: pick(toggle, serve, person),
@@ -381,10 +375,10 @@ impl Evaluator {
             }
         }
         for (index, rule) in toggle.rules.iter().enumerate() {
-            let truth = rule_truth(rule, person);
+            let truth = rule_truth(rule, person, rules);
             let mut conditions: Vec<Truth> = Vec::new();
             for (condition, test) in &rule.tests {
-                let truth = test.truth(person);
+                let truth = test.truth(person, rules);
                 match conditions.get_mut(*condition) {
                     // A `between` condition has two tests.
                     Some(first) => *first = first.and(truth),

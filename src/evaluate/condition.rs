@@ -8,15 +8,16 @@ use regex::Regex;
 use semver::Version;
 use serde_json::Value;
 
-use super::evaluator::Slots;
+use super::evaluator::{SdkRules, Slots};
 use crate::model::{
     Condition, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, Prerequisite, ReturnType,
-    TextComparison, TimeComparison, delivered_time, delivered_value, is_same_value, variation_fits,
+    TextComparison, TimeComparison, delivered_time, delivered_value, is_blank, is_same_value, variation_fits,
 };
 
 #[derive(Debug)]
 pub(super) enum Test {
-    Number(usize, OrderTest<f64>),
+    /// With the same test of numbers of 32 bits.
+    Number(usize, OrderTest<f64>, OrderTest<ShortNumber>),
     Semver(usize, OrderTest<Version>),
     Text(usize, TextTest, Polarity),
     Time(usize, TimeTest),
@@ -45,10 +46,26 @@ pub(super) enum OrderTest<T> {
     NoneEqual(Vec<T>),
 }
 
+/// A number of 32 bits. A larger one is an error, as it is in the Go SDK.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(super) struct ShortNumber(f32);
+
+impl FromStr for ShortNumber {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let number: f32 = text.parse().map_err(|_| ())?;
+        let is_too_large = number.is_infinite() && text.contains(|one: char| one.is_ascii_digit());
+        if is_too_large { Err(()) } else { Ok(Self(number)) }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct TimeTest {
     /// The earliest object of `after`, the latest one of `before`.
-    bound: Option<u128>,
+    bound: Option<i64>,
+    /// The same without the objects before 1970.
+    late_bound: Option<i64>,
     is_after: bool,
     /// Whether an object is not in the service's format.
     is_unsure: bool,
@@ -56,12 +73,15 @@ pub(super) struct TimeTest {
 
 /// Returns the kind of text that a condition compares if `value` is not of that kind, so that the condition
 /// does not match.
-pub(crate) fn misfit(condition: &Condition, value: &str) -> Option<&'static str> {
+pub(crate) fn misfit(rules: SdkRules, condition: &Condition, value: &str) -> Option<&'static str> {
     let is_misfit = |is_misfit: bool, wanted| is_misfit.then_some(wanted);
     match ConditionType::find(&condition.kind)?.value {
         ConditionValue::Number => is_misfit(value.parse::<f64>().is_err(), "a number"),
         ConditionValue::Semver => is_misfit(value.parse::<Version>().is_err(), "a semantic version"),
-        ConditionValue::Time => is_misfit(value.parse::<u128>().is_err(), "a time in seconds since 1970"),
+        ConditionValue::Time => {
+            let is_time = time(value).is_some_and(|time| time >= 0 || rules.has_early_times);
+            is_misfit(!is_time, "a time in seconds since 1970")
+        }
         ConditionValue::Segment | ConditionValue::Text => None,
     }
 }
@@ -97,7 +117,9 @@ fn test(kind: &str, subject: &str, predicate: &str, objects: &[String], slots: &
         Some(Predicate::Order(order)) if kind.value == ConditionValue::Semver => {
             Test::Semver(slot, OrderTest::new(order, objects))
         }
-        Some(Predicate::Order(order)) => Test::Number(slot, OrderTest::new(order, objects)),
+        Some(Predicate::Order(order)) => {
+            Test::Number(slot, OrderTest::new(order, objects), OrderTest::new(order, objects))
+        }
         Some(Predicate::Time(comparison)) => Test::Time(slot, TimeTest::new(comparison, objects)),
         Some(Predicate::Text(comparison, polarity)) => {
             Test::Text(slot, TextTest::new(comparison, objects, |object| kinds.intern(object)), polarity)
@@ -154,17 +176,22 @@ impl<T: FromStr + PartialOrd> OrderTest<T> {
     }
 
     fn matches(&self, value: &T) -> bool {
+        self.matches_by(|object| value.partial_cmp(object))
+    }
+
+    /// Returns whether a value matches that compares with objects like this.
+    fn matches_by(&self, order: impl Fn(&T) -> Option<Ordering>) -> bool {
         let is = |bound: &Option<T>, wanted: &[Ordering]| {
-            let order = bound.as_ref().and_then(|bound| value.partial_cmp(bound));
-            order.is_some_and(|order| wanted.contains(&order))
+            bound.as_ref().and_then(&order).is_some_and(|order| wanted.contains(&order))
         };
+        let equals = |object: &T| order(object) == Some(Ordering::Equal);
         match self {
             Self::Above(bound) => is(bound, &[Ordering::Greater]),
             Self::AtLeast(bound) => is(bound, &[Ordering::Greater, Ordering::Equal]),
             Self::AtMost(bound) => is(bound, &[Ordering::Less, Ordering::Equal]),
             Self::Below(bound) => is(bound, &[Ordering::Less]),
-            Self::Equal(objects) => objects.contains(value),
-            Self::NoneEqual(objects) => !objects.contains(value),
+            Self::Equal(objects) => objects.iter().any(equals),
+            Self::NoneEqual(objects) => !objects.iter().any(equals),
         }
     }
 }
@@ -173,18 +200,26 @@ impl TimeTest {
     fn new(comparison: TimeComparison, objects: &[String]) -> Self {
         let is_after = comparison == TimeComparison::After;
         let seconds: Vec<Option<i64>> = objects.iter().map(|object| delivered_time(object)).collect();
-        // The SDK reads seconds as an unsigned number, so it skips times before 1970.
-        let times = seconds.iter().flatten().filter_map(|time| u128::try_from(*time).ok());
-        Self {
-            bound: if is_after { times.min() } else { times.max() },
-            is_after,
-            is_unsure: seconds.contains(&None),
-        }
+        let bound = |from: i64| {
+            let times = seconds.iter().flatten().copied().filter(|time| *time >= from);
+            if is_after { times.min() } else { times.max() }
+        };
+        Self { bound: bound(i64::MIN), late_bound: bound(0), is_after, is_unsure: seconds.contains(&None) }
     }
 
-    fn truth(&self, time: u128) -> Truth {
-        let matches =
-            self.bound.is_some_and(|bound| if self.is_after { time >= bound } else { time < bound });
+    /// Returns whether a time matches. The Rust SDK reads seconds as an unsigned number, so it skips times before
+    /// 1970.
+    fn truth(&self, time: i128, rules: SdkRules) -> Truth {
+        let (bound, is_read) = match rules.has_early_times {
+            true => (self.bound, true),
+            false => (self.late_bound, time >= 0),
+        };
+        if !is_read {
+            return Truth::False;
+        }
+        let matches = bound
+            .map(i128::from)
+            .is_some_and(|bound| if self.is_after { time >= bound } else { time < bound });
         match matches {
             // Any object may match, so a known match decides.
             false if self.is_unsure => Truth::Unknown(Doubt::NotATime),
@@ -194,18 +229,23 @@ impl TimeTest {
 }
 
 impl Test {
-    /// Returns whether the test matches a user.
-    pub(super) fn truth(&self, person: &Person<'_>) -> Truth {
+    /// Returns whether the test matches a user of an SDK with these rules.
+    pub(super) fn truth(&self, person: &Person<'_>, rules: SdkRules) -> Truth {
         match self {
             Self::Undecidable(doubt) => Truth::Unknown(*doubt),
             // A missing attribute matches no condition, not even a negative one.
             Self::Text(slot, test, polarity) => person
                 .value(*slot)
+                .filter(|value| !rules.skips_blanks || !is_blank(&value.text))
                 .is_some_and(|value| {
                     test.matches(&value.text, value.word) == (*polarity == Polarity::Positive)
                 })
                 .into(),
-            Self::Number(slot, comparison) => person
+            Self::Number(slot, .., short) if rules.has_short_numbers => {
+                let number = person.value(*slot).and_then(|value| value.text.parse().ok());
+                number.is_some_and(|number| short.matches(&number)).into()
+            }
+            Self::Number(slot, comparison, _) => person
                 .value(*slot)
                 .and_then(|value| value.number.as_ref())
                 .is_some_and(|number| comparison.matches(number))
@@ -213,12 +253,15 @@ impl Test {
             Self::Semver(slot, comparison) => person
                 .value(*slot)
                 .and_then(|value| value.version.as_ref())
-                .is_some_and(|version| comparison.matches(version))
+                .is_some_and(|version| match rules.compares_builds {
+                    true => comparison.matches(version),
+                    false => comparison.matches_by(|object| Some(version.cmp_precedence(object))),
+                })
                 .into(),
             Self::Time(slot, test) => match person.value(*slot) {
-                Some(value) => value.time.map_or(Truth::False, |time| test.truth(time)),
+                Some(value) => value.time.map_or(Truth::False, |time| test.truth(time, rules)),
                 None => match person.now() {
-                    Some(now) => u128::try_from(now).map_or(Truth::False, |now| test.truth(now)),
+                    Some(now) => test.truth(now.into(), rules),
                     None => Truth::Unknown(Doubt::CurrentTime),
                 },
             },
@@ -394,7 +437,7 @@ pub(super) struct AttributeValue {
     pub(super) number: Option<f64>,
     pub(super) version: Option<Version>,
     /// Seconds since 1970-01-01 UTC.
-    pub(super) time: Option<u128>,
+    pub(super) time: Option<i128>,
 }
 
 impl<'a> Person<'a> {
@@ -448,7 +491,7 @@ impl<'a> Person<'a> {
             value.version = text.parse().ok();
         }
         if kinds.is_time {
-            value.time = text.parse().ok();
+            value.time = time(text);
         }
         std::mem::replace(&mut value.is_set, true)
     }
@@ -465,6 +508,14 @@ impl<'a> Person<'a> {
     pub(super) fn value(&self, slot: usize) -> Option<&AttributeValue> {
         self.values.get(slot).filter(|value| value.is_set)
     }
+}
+
+/// Returns the seconds in the value of an attribute. The Rust SDK reads an unsigned number of 128 bits; no object
+/// is beyond 64.
+fn time(text: &str) -> Option<i128> {
+    let unsigned: Option<u128> = text.parse().ok();
+    let unsigned = unsigned.map(|time| i128::try_from(time).unwrap_or(i128::MAX));
+    unsigned.or_else(|| text.parse::<i64>().ok().map(i128::from))
 }
 
 #[cfg(test)]
@@ -485,7 +536,7 @@ mod tests {
         let tests = compile(&condition, &mut slots);
         let mut person = Person::new(&slots, None);
         person.set("a", value);
-        tests.iter().map(|test| test.truth(&person)).fold(Truth::True, Truth::and)
+        tests.iter().map(|test| test.truth(&person, SdkRules::RUST)).fold(Truth::True, Truth::and)
     }
 
     #[test]

@@ -24,9 +24,11 @@ pub(crate) enum UnmetServe {
     DefaultOfOutermost,
 }
 
-/// How an SDK treats prerequisites.
+/// How an SDK evaluates, as far as SDKs differ and what they do is known exactly. What else they read in
+/// another way, such as a pattern, is in `document`, which says that a condition may differ.
+#[expect(clippy::struct_excessive_bools, reason = "each is a difference between two groups of SDKs")]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct PrerequisiteRules {
+pub(crate) struct SdkRules {
     pub(crate) unmet: UnmetServe,
     /// Whether a value of another type than that of the prerequisite never meets it.
     pub(crate) compares_types: bool,
@@ -34,6 +36,14 @@ pub(crate) struct PrerequisiteRules {
     pub(crate) compares_floats: bool,
     /// When two JSON values are the same.
     pub(crate) json: JsonEquality,
+    /// Whether numbers have 32 bits.
+    pub(crate) has_short_numbers: bool,
+    /// Whether versions compare their build metadata.
+    pub(crate) compares_builds: bool,
+    /// Whether there are times before 1970.
+    pub(crate) has_early_times: bool,
+    /// Whether a blank attribute is a missing one to a `string` condition.
+    pub(crate) skips_blanks: bool,
 }
 
 /// When an SDK takes two JSON values for the same.
@@ -47,35 +57,54 @@ pub(crate) enum JsonEquality {
     SameOrder,
 }
 
-impl PrerequisiteRules {
-    /// Rust, and Java from 2.3 on.
+impl SdkRules {
     pub(crate) const RUST: Self = Self {
         unmet: UnmetServe::Disabled,
         compares_types: true,
         compares_floats: false,
         json: JsonEquality::AnyOrder,
+        has_short_numbers: false,
+        compares_builds: true,
+        has_early_times: false,
+        skips_blanks: false,
     };
     /// That Go compares no types is what Go 2.3.0 was recorded to do once: a boolean toggle that serves `true`
     /// met a prerequisite of type `string` with the value `true`. No other pair of types was tried.
-    pub(crate) const GO: Self = Self { compares_types: false, compares_floats: true, ..Self::RUST };
+    pub(crate) const GO: Self = Self {
+        compares_types: false,
+        compares_floats: true,
+        has_short_numbers: true,
+        compares_builds: false,
+        has_early_times: true,
+        ..Self::RUST
+    };
+    /// Java from 2.3 on.
+    pub(crate) const JAVA: Self = Self { has_early_times: true, ..Self::RUST };
     pub(crate) const NODE: Self = Self {
         unmet: UnmetServe::DefaultOfOutermost,
         compares_floats: true,
         json: JsonEquality::Never,
+        ..Self::PYTHON
+    };
+    pub(crate) const PYTHON: Self = Self {
+        unmet: UnmetServe::Default,
+        json: JsonEquality::SameOrder,
+        compares_builds: false,
+        has_early_times: true,
+        skips_blanks: true,
         ..Self::RUST
     };
-    pub(crate) const PYTHON: Self =
-        Self { unmet: UnmetServe::Default, json: JsonEquality::SameOrder, ..Self::RUST };
     /// Java before 2.3.
-    pub(crate) const OLD_JAVA: Self = Self { unmet: UnmetServe::Default, ..Self::RUST };
+    pub(crate) const OLD_JAVA: Self = Self { unmet: UnmetServe::Default, skips_blanks: true, ..Self::JAVA };
 
     /// Returns the rules of the newest version of an SDK.
     pub(crate) fn of(sdk: Sdk) -> Self {
         match sdk {
             Sdk::Go => Self::GO,
-            Sdk::Java | Sdk::Rust => Self::RUST,
+            Sdk::Java => Self::JAVA,
             Sdk::Node => Self::NODE,
             Sdk::Python => Self::PYTHON,
+            Sdk::Rust => Self::RUST,
         }
     }
 }
@@ -128,26 +157,16 @@ impl Evaluator {
         Person::new(&self.slots, now)
     }
 
-    /// Returns what the toggle with this index serves to a user.
+    /// Returns what the toggle with this index serves to a user of an SDK with these rules.
     ///
     /// # Panics
     /// If the index is not one that the compiler returned.
-    pub(crate) fn evaluate(&self, toggle: usize, person: &Person<'_>) -> Verdict {
-        self.evaluate_as(PrerequisiteRules::RUST, toggle, person)
-    }
-
-    /// Does the same as [`Self::evaluate`] for SDKs that treat prerequisites in another way.
-    pub(crate) fn evaluate_as(
-        &self,
-        rules: PrerequisiteRules,
-        toggle: usize,
-        person: &Person<'_>,
-    ) -> Verdict {
+    pub(crate) fn evaluate(&self, rules: SdkRules, toggle: usize, person: &Person<'_>) -> Verdict {
         let compiled = &self.toggles[toggle];
         if !compiled.is_delivered {
             return Verdict::Known(Served::CallerDefault);
         }
-        let visit = &mut Visit { rules, ..Visit::new(self, person) };
+        let visit = &mut Visit::new(rules, self, person);
         let answer = visit.toggle(compiled, DEEPEST);
         conclude(compiled, answer, visit)
     }
@@ -156,13 +175,13 @@ impl Evaluator {
     /// of the outermost toggle ends there.
     pub(super) fn prerequisite(
         &self,
-        rules: PrerequisiteRules,
+        rules: SdkRules,
         prerequisite: &CompiledPrerequisite,
         person: &Person<'_>,
     ) -> (Truth, Option<Verdict>, bool) {
-        let mut visit = Visit { rules, ..Visit::new(self, person) };
+        let mut visit = Visit::new(rules, self, person);
         let met = visit.prerequisite(prerequisite, DEEPEST);
-        let verdict = prerequisite.toggle.map(|toggle| self.evaluate_as(rules, toggle, person));
+        let verdict = prerequisite.toggle.map(|toggle| self.evaluate(rules, toggle, person));
         let truth = match (met.truth, met.may_end) {
             // If a toggle further down does not exist, the disabled serve is next, as if the prerequisite
             // were not met.
@@ -229,10 +248,10 @@ pub(super) fn pick(toggle: &CompiledToggle, serve: &CompiledServe, person: &Pers
 }
 
 /// Returns whether all tests of a rule match.
-pub(super) fn rule_truth(rule: &CompiledRule, person: &Person<'_>) -> Truth {
+pub(super) fn rule_truth(rule: &CompiledRule, person: &Person<'_>, rules: SdkRules) -> Truth {
     let mut truth = Truth::True;
     for (_, test) in &rule.tests {
-        truth = truth.and(test.truth(person));
+        truth = truth.and(test.truth(person, rules));
         if truth == Truth::False {
             break;
         }
@@ -241,7 +260,7 @@ pub(super) fn rule_truth(rule: &CompiledRule, person: &Person<'_>) -> Truth {
 }
 
 struct Visit<'a> {
-    rules: PrerequisiteRules,
+    rules: SdkRules,
     evaluator: &'a Evaluator,
     person: &'a Person<'a>,
     /// The results of prerequisites' toggles by index and depth. Toggles that share prerequisites would
@@ -258,8 +277,8 @@ struct Met {
 }
 
 impl<'a> Visit<'a> {
-    fn new(evaluator: &'a Evaluator, person: &'a Person<'a>) -> Self {
-        Self { rules: PrerequisiteRules::RUST, evaluator, person, known: HashMap::new() }
+    fn new(rules: SdkRules, evaluator: &'a Evaluator, person: &'a Person<'a>) -> Self {
+        Self { rules, evaluator, person, known: HashMap::new() }
     }
 
     /// Returns what `toggle` serves if a prerequisite is not met.
@@ -313,7 +332,7 @@ impl<'a> Visit<'a> {
 
     fn rules(&self, toggle: &CompiledToggle, answer: &mut Possibility, mut doubt: Option<Doubt>) {
         for rule in &toggle.rules {
-            let truth = rule_truth(rule, self.person);
+            let truth = rule_truth(rule, self.person, self.rules);
             match truth {
                 Truth::False => continue,
                 Truth::True => {}

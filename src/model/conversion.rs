@@ -47,7 +47,7 @@ fn number(text: &str) -> Option<Number> {
 }
 
 /// Returns whether Java's `BigDecimal` parses `text`: optional sign, digits with at most one point, exponent.
-pub(super) fn is_big_decimal(text: &str) -> bool {
+pub(crate) fn is_big_decimal(text: &str) -> bool {
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (mantissa, exponent) =

@@ -42,7 +42,9 @@ pub(crate) use condition::{
     CONDITION_TYPES, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, TextComparison,
     TimeComparison, is_semver,
 };
-pub(crate) use conversion::{delivered_time, delivered_value, is_accepted_time, is_same_value};
+pub(crate) use conversion::{
+    delivered_time, delivered_value, is_accepted_time, is_big_decimal, is_same_value,
+};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use dialect::ServiceKind;
 pub(crate) use dialect::{Abilities, ServiceLimits};
@@ -72,6 +74,7 @@ pub use return_type::ReturnType;
 pub(crate) use return_type::variation_fits;
 pub use review::{ChangeDigest, ChangeDigestError, ReviewedChanges, Unlisted, UnlistedChange};
 pub use scope::{Scope, Unmatched};
+pub(crate) use sdk::is_blank;
 pub use sdk::{Sdk, Sdks};
 pub use serve::Serve;
 pub(crate) use serve::{WHOLE, percent};

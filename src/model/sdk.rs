@@ -29,6 +29,17 @@ impl Sdk {
             Self::Rust => "Rust",
         }
     }
+
+    /// Returns its name with the version whose rules `evaluate` follows.
+    pub(crate) fn versioned(self) -> &'static str {
+        match self {
+            Self::Go => "the Go SDK 2.3",
+            Self::Java => "the Java SDK 2.3",
+            Self::Node => "the Node SDK 2.2",
+            Self::Python => "the Python SDK 2.2",
+            Self::Rust => "the Rust SDK 2.3",
+        }
+    }
 }
 
 /// The SDKs that a team uses.
@@ -86,6 +97,12 @@ impl FromStr for Sdks {
             false => Ok(sdks),
         }
     }
+}
+
+/// Returns whether all SDKs to which a blank attribute is a missing one take a text for blank. About other white
+/// space, they disagree.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|one| matches!(one, ' ' | '\t' | '\r' | '\n'))
 }
 
 #[cfg(test)]

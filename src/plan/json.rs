@@ -60,6 +60,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         findings: plan.findings().iter().collect(),
         waived: plan.waived().iter().collect(),
         audience: users.map(|users| &users.users),
+        evaluated_as: users.map(|users| users.sdk.versioned()),
         drifted: plan.drift().map(|drift| drift.drifted.iter().map(DriftedJson::of).collect()),
         unread: plan
             .drift()
@@ -89,6 +90,9 @@ pub struct PlanJson<'a> {
     next: Option<Option<ToggleId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audience: Option<&'a Users>,
+    /// The SDK by whose rules the users are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluated_as: Option<&'static str>,
     /// The drifted toggles without a change; absent unless the service was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     drifted: Option<Vec<DriftedJson<'a>>>,

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::document::{self, Diagnostic, Expectation};
+use crate::document::{self, Diagnostic, Expectation, MayDiffer, may_differ};
 use crate::evaluate::{
-    self, Doubt, Evaluator, JsonEquality, PrerequisiteEnd, PrerequisiteRules, PrerequisiteTrace, ServePlace,
+    self, Doubt, Evaluator, JsonEquality, PrerequisiteEnd, PrerequisiteTrace, SdkRules, ServePlace,
     ServeTrace, Served, ToggleTrace, Truth, UnmetServe, Verdict,
 };
 use crate::model::{
@@ -37,30 +37,26 @@ impl Subject<'_> {
         for (name, value) in self.attributes {
             person.set(name, value);
         }
-        let trace = evaluator.trace(PrerequisiteRules::of(self.sdks.first()), index, &person);
-        let elsewhere = self.elsewhere(&trace, |rules| evaluator.evaluate_as(rules, index, &person));
+        let trace = evaluator.trace(SdkRules::of(self.sdks.first()), index, &person);
+        let elsewhere = self.elsewhere(&trace, |rules| evaluator.evaluate(rules, index, &person));
         (Explanation { elsewhere, ..Explanation::new(self, &trace) }, trace.place)
     }
 
     /// Returns what other SDKs serve, as far as it is known and something else.
-    fn elsewhere(
-        &self,
-        trace: &ToggleTrace,
-        evaluate: impl Fn(PrerequisiteRules) -> Verdict,
-    ) -> Vec<Elsewhere> {
-        const OTHERS: [(Sdk, &str, PrerequisiteRules); 6] = [
-            (Sdk::Rust, "Rust", PrerequisiteRules::RUST),
-            (Sdk::Node, "Node", PrerequisiteRules::NODE),
-            (Sdk::Python, "Python", PrerequisiteRules::PYTHON),
-            (Sdk::Java, "Java from 2.3 on", PrerequisiteRules::RUST),
-            (Sdk::Java, "Java before 2.3", PrerequisiteRules::OLD_JAVA),
-            (Sdk::Go, "Go", PrerequisiteRules::GO),
+    fn elsewhere(&self, trace: &ToggleTrace, evaluate: impl Fn(SdkRules) -> Verdict) -> Vec<Elsewhere> {
+        const OTHERS: [(Sdk, &str, SdkRules); 6] = [
+            (Sdk::Rust, "Rust", SdkRules::RUST),
+            (Sdk::Node, "Node", SdkRules::NODE),
+            (Sdk::Python, "Python", SdkRules::PYTHON),
+            (Sdk::Java, "Java from 2.3 on", SdkRules::JAVA),
+            (Sdk::Java, "Java before 2.3", SdkRules::OLD_JAVA),
+            (Sdk::Go, "Go", SdkRules::GO),
         ];
         let mut all: Vec<Elsewhere> = Vec::new();
         if matches!(trace.verdict, Verdict::CannotSay(_)) {
             return all;
         }
-        let own = PrerequisiteRules::of(self.sdks.first());
+        let own = SdkRules::of(self.sdks.first());
         for (_, name, rules) in OTHERS.into_iter().filter(|(sdk, ..)| self.sdks.has(*sdk)) {
             let verdict = evaluate(rules);
             if verdict == trace.verdict || matches!(verdict, Verdict::CannotSay(_)) {
@@ -80,11 +76,7 @@ impl Subject<'_> {
 }
 
 /// Returns the difference between two SDKs that decides: with it alone, `serves_the_same` is true.
-fn why(
-    own: PrerequisiteRules,
-    other: PrerequisiteRules,
-    serves_the_same: impl Fn(PrerequisiteRules) -> bool,
-) -> &'static str {
+fn why(own: SdkRules, other: SdkRules, serves_the_same: impl Fn(SdkRules) -> bool) -> &'static str {
     let unmet = match other.unmet {
         UnmetServe::Disabled => "the disabled serve is served if a prerequisite is not met",
         UnmetServe::Default | UnmetServe::DefaultOfOutermost => {
@@ -104,20 +96,40 @@ fn why(
         JsonEquality::Never => "no JSON value meets a prerequisite",
         JsonEquality::SameOrder => "JSON values are equal only in the same order",
     };
+    let numbers = match other.has_short_numbers {
+        true => "numbers have 32 bits",
+        false => "numbers have 64 bits",
+    };
+    let builds = match other.compares_builds {
+        true => "build metadata of versions is compared",
+        false => "build metadata of versions is ignored",
+    };
+    let times = match other.has_early_times {
+        true => "times before 1970 are compared",
+        false => "times before 1970 match nothing",
+    };
+    let blanks = match other.skips_blanks {
+        true => "a blank attribute is a missing one",
+        false => "a blank attribute is compared",
+    };
     // What is not met serves something else as well.
-    let unmet_as_other = PrerequisiteRules { unmet: other.unmet, ..own };
+    let unmet_as_other = SdkRules { unmet: other.unmet, ..own };
     [
         (unmet_as_other, unmet),
-        (PrerequisiteRules { compares_types: other.compares_types, ..unmet_as_other }, types),
-        (PrerequisiteRules { compares_floats: other.compares_floats, ..unmet_as_other }, floats),
-        (PrerequisiteRules { json: other.json, ..unmet_as_other }, json),
+        (SdkRules { compares_types: other.compares_types, ..unmet_as_other }, types),
+        (SdkRules { compares_floats: other.compares_floats, ..unmet_as_other }, floats),
+        (SdkRules { json: other.json, ..unmet_as_other }, json),
+        (SdkRules { has_short_numbers: other.has_short_numbers, ..unmet_as_other }, numbers),
+        (SdkRules { compares_builds: other.compares_builds, ..unmet_as_other }, builds),
+        (SdkRules { has_early_times: other.has_early_times, ..unmet_as_other }, times),
+        (SdkRules { skips_blanks: other.skips_blanks, ..unmet_as_other }, blanks),
     ]
     .into_iter()
     .find(|(one, _)| *one != own && serves_the_same(*one))
-    .map_or("prerequisites are treated in another way", |(_, why)| why)
+    .map_or("more than one thing is treated in another way", |(_, why)| why)
 }
 
-/// What other SDKs serve a user, because they treat prerequisites in another way.
+/// What other SDKs serve a user.
 #[derive(Debug, Serialize)]
 struct Elsewhere {
     sdks: Vec<&'static str>,
@@ -155,17 +167,6 @@ pub(crate) struct Explanation {
     /// The SDK whose rules decide.
     evaluated_as: &'static str,
     elsewhere: Vec<Elsewhere>,
-}
-
-/// Returns the SDK by whose rules toggles are evaluated: the first one that the team uses.
-fn evaluated_as(sdks: Sdks) -> &'static str {
-    match sdks.first() {
-        Sdk::Go => "the Go SDK 2.3",
-        Sdk::Java => "the Java SDK 2.3",
-        Sdk::Node => "the Node SDK 2.2",
-        Sdk::Python => "the Python SDK 2.2",
-        Sdk::Rust => "the Rust SDK 2.3",
-    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -207,6 +208,9 @@ struct ExplainedCondition {
     condition: String,
     matches: MatchResult,
     reason: Option<String>,
+    /// The SDKs that may disagree; absent if none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may_differ: Option<MayDiffer>,
 }
 
 #[derive(Debug, Serialize)]
@@ -296,7 +300,7 @@ impl Explanation {
                 .collect(),
             rules: rules.map(|(index, item)| rule(subject, trace, index, item)).collect(),
             serves: trace.serves.iter().map(|trace| serve(subject.targeting, trace)).collect(),
-            evaluated_as: evaluated_as(subject.sdks),
+            evaluated_as: subject.sdks.first().versioned(),
             elsewhere: Vec::new(),
         }
     }
@@ -341,6 +345,20 @@ impl Explanation {
     /// Returns what other SDKs serve, each in one line.
     pub(crate) fn elsewhere(&self) -> Vec<String> {
         self.elsewhere.iter().map(Elsewhere::text).collect()
+    }
+
+    /// Returns the conditions about which SDKs may disagree, each in one line, unless another condition of the
+    /// rule decides it.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        let is_open = |condition: &ExplainedCondition| {
+            condition.matches != MatchResult::Differs || condition.may_differ.is_some()
+        };
+        let rules = self.rules.iter().filter(|rule| rule.conditions.iter().all(is_open));
+        let conditions = rules.flat_map(|rule| &rule.conditions);
+        let lines = conditions.filter_map(|condition| {
+            Some(format!("{}: {}", condition.condition, doubt(condition.may_differ.as_ref()?)))
+        });
+        lines.collect()
     }
 
     fn by(&self) -> String {
@@ -429,6 +447,10 @@ fn rule(subject: &Subject<'_>, trace: &ToggleTrace, index: usize, rule: &Rule) -
                 condition: sentences::condition(condition),
                 matches: (*truth).into(),
                 reason: reason(condition, *truth, subject),
+                may_differ: subject
+                    .attributes
+                    .get(&condition.subject)
+                    .and_then(|value| may_differ(condition, value, subject.sdks)),
             })
             .collect(),
         serves: sentences::served(&rule.serve, variations),
@@ -448,7 +470,7 @@ fn reason(condition: &Condition, truth: Truth, subject: &Subject<'_>) -> Option<
             _ => Some(format!("{name} is not given")),
         };
     };
-    let expected = evaluate::misfit(condition, value);
+    let expected = evaluate::misfit(SdkRules::of(subject.sdks.first()), condition, value);
     let value = quoted(value);
     Some(match expected {
         Some(kind) => format!("{name} is {value}, which is not {kind}"),
@@ -507,12 +529,24 @@ fn trace(out: &mut String, explanation: &Explanation) {
         }
         for condition in &rule.conditions {
             let reason = after(condition.reason.as_deref());
-            let _ = writeln!(out, "    {}: {}{reason}", condition.condition, condition.matches.in_words());
+            let differs = after(condition.may_differ.as_ref().map(doubt).as_deref());
+            let _ = writeln!(
+                out,
+                "    {}: {}{reason}{differs}",
+                condition.condition,
+                condition.matches.in_words()
+            );
         }
     }
     for serve in &explanation.serves {
         serves(out, serve);
     }
+}
+
+/// Returns which SDKs may disagree about a condition, and why.
+fn doubt(MayDiffer { sdks, about }: &MayDiffer) -> String {
+    let [sdks, about] = [sdks, about].map(|all| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+    format!("may differ in {} ({})", listed(&sdks), listed(&about))
 }
 
 fn met(matches: MatchResult) -> &'static str {
@@ -576,7 +610,7 @@ pub(crate) struct TestResult {
     pub(crate) expectation: Expectation,
     /// What the user gets instead; `None` if the expectation is met.
     pub(crate) explanation: Option<Explanation>,
-    /// What other SDKs serve the user, each in one line.
+    /// What other SDKs serve the user, or may serve, each in one line.
     pub(crate) elsewhere: Vec<String>,
     /// The circle of prerequisites that ends the evaluation.
     pub(crate) circle: Option<String>,
@@ -678,7 +712,10 @@ fn summary(run: &TestRun) -> String {
     if run.results.is_empty() && parts.is_empty() {
         format!("tested {expectations}")
     } else {
-        format!("tested {expectations} in {files} as {} evaluates them: {found}", evaluated_as(run.sdks))
+        format!(
+            "tested {expectations} in {files} as {} evaluates them: {found}",
+            run.sdks.first().versioned()
+        )
     }
 }
 
@@ -741,7 +778,7 @@ pub(crate) fn test_json<'a>(
     TestJson {
         version: 1,
         summary: TestSummary {
-            evaluated_as: evaluated_as(run.sdks),
+            evaluated_as: run.sdks.first().versioned(),
             files: run.files,
             expectations: results.len(),
             failed: results.iter().filter(|result| !result.passed).count(),

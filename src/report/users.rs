@@ -2,7 +2,7 @@
 
 use super::markup::code;
 use crate::evaluate::{Impact, UserImpact};
-use crate::model::{ToggleId, escaped};
+use crate::model::{Sdk, ToggleId, escaped};
 use crate::plan::sentences::quoted;
 use crate::plan::{Change, Dependents};
 
@@ -32,7 +32,13 @@ pub(super) fn audience(impact: &UserImpact, shown: fn(&str) -> String) -> Vec<St
     if more > 0 {
         lines.push(format!("  … and {} more", grouped(more)));
     }
+    lines.extend(rules(impact).map(|rules| format!("  {rules}")));
     lines
+}
+
+/// Returns by whose rules users are counted, unless it is the Rust SDK, as usual.
+fn rules(impact: &UserImpact) -> Option<String> {
+    (impact.sdk != Sdk::Rust).then(|| format!("counted as {} evaluates", impact.sdk.versioned()))
 }
 
 /// Returns the size of the audience and the effect on the users of each toggle, for forms whose rows are no changes.
@@ -41,7 +47,8 @@ pub(crate) fn user_notes(impact: &UserImpact) -> Vec<String> {
     let shown = impact.changes.iter().take(MOST_NOTED);
     let shown = shown.map(|(id, impact)| format!("{id}: {}", headline(impact)));
     let more = (more > 0).then(|| format!("… and {more} more; `-o json` has all of them"));
-    audience(impact, str::to_owned).into_iter().take(1).chain(shown).chain(more).collect()
+    let size = audience(impact, str::to_owned).into_iter().take(1);
+    size.chain(rules(impact)).chain(shown).chain(more).collect()
 }
 
 /// Returns the effect of the change of `id` as lines of text; `None` if it was not counted.

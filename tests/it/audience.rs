@@ -73,6 +73,34 @@ fn every_form_has_the_number_of_users_who_switch() {
     }
 }
 
+/// In Go, numbers have 32 bits, so an age of 16,777,216 is not below 16,777,217.
+#[test]
+fn users_are_counted_by_the_rules_of_the_first_sdk_in_use() {
+    let world = World::with_pay_applied();
+    world.repo.commit_pay(16_777_216, "Ask for more");
+    let users = "{\"key\":\"a\",\"age\":16777217}\n";
+    for (sdks, switched, version) in [
+        ("rust go", 0, "the Rust SDK 2.3"),
+        ("go rust", 1, "the Go SDK 2.3"),
+        ("node", 0, "the Node SDK 2.2"),
+    ] {
+        let json = plan(&world, users).set("sdks", sdks).set("output", "json").exit(0).json();
+        assert_eq!(change(&json)["switched"], switched, "{sdks}");
+        assert_eq!(json["evaluated_as"], version);
+    }
+    for output in OutputFormat::WORDS.iter().filter(|output| **output != "json") {
+        let summary = world.path(output);
+        let run = |sdks: &str| {
+            let run = plan(&world, users).set("sdks", sdks).set("output", output);
+            run.env("GITHUB_STEP_SUMMARY", &summary).exit(0).both()
+                + &std::fs::read_to_string(&summary).unwrap_or_default()
+        };
+        assert!(!run("rust").contains("counted as"), "{output}");
+        let printed = run("go");
+        assert!(printed.contains("counted as the Go SDK 2.3 evaluates"), "{output}\n{printed}");
+    }
+}
+
 #[test]
 fn csv_and_json_lines_mean_the_same() {
     let world = world();

@@ -242,6 +242,157 @@ fn the_verdict_is_that_of_the_first_sdk_in_use() {
     assert_eq!(json["evaluated_as"], "the Node SDK 2.2");
 }
 
+/// A toggle that is on for users whose attribute `a` a condition matches.
+fn with_condition(condition: &str) -> World {
+    let world = World::new();
+    let original = "{ type: number, subject: age, predicate: \">\", objects: [\"18\"] }";
+    let document = doc(18);
+    assert!(document.contains(original), "{document}");
+    world.repo.file("shop/prod/pay.yaml", document.replace(original, condition)).commit("Add one");
+    world
+}
+
+#[test]
+fn a_condition_is_evaluated_as_in_the_first_sdk_in_use_and_differences_are_named() {
+    for (condition, value, first, other, why) in [
+        (
+            r#"{ type: number, subject: a, predicate: "=", objects: [16777217] }"#,
+            "16777216",
+            "rust",
+            "go",
+            "numbers have 32 bits",
+        ),
+        (
+            r#"{ type: number, subject: a, predicate: "=", objects: [16777217] }"#,
+            "16777216",
+            "go",
+            "node",
+            "numbers have 64 bits",
+        ),
+        (
+            r#"{ type: number, subject: a, predicate: "<", objects: [1e39] }"#,
+            "1",
+            "go",
+            "java",
+            "numbers have 64 bits",
+        ),
+        (
+            r#"{ type: datetime, subject: a, predicate: before, objects: ["2008-01-01T00:00:00+00:00"] }"#,
+            "-100",
+            "rust",
+            "node",
+            "times before 1970 are compared",
+        ),
+        (
+            r#"{ type: datetime, subject: a, predicate: after, objects: ["1960-01-01T00:00:00+00:00"] }"#,
+            "7",
+            "python",
+            "rust",
+            "times before 1970 match nothing",
+        ),
+        (
+            r#"{ type: semver, subject: a, predicate: "=", objects: [1.2.3] }"#,
+            "1.2.3+5",
+            "rust",
+            "go",
+            "build metadata of versions is ignored",
+        ),
+        (
+            r#"{ type: semver, subject: a, predicate: ">", objects: [1.2.3] }"#,
+            "1.2.3+5",
+            "node",
+            "rust",
+            "build metadata of versions is compared",
+        ),
+        (
+            r#"{ type: string, subject: a, predicate: is not any of, objects: [AT] }"#,
+            "",
+            "rust",
+            "python",
+            "a blank attribute is a missing one",
+        ),
+        (
+            r#"{ type: string, subject: a, predicate: is not any of, objects: [AT] }"#,
+            " ",
+            "node",
+            "go",
+            "a blank attribute is compared",
+        ),
+    ] {
+        let world = with_condition(condition);
+        let run = |sdks: &str| {
+            let run = explain(&world, "shop/prod/pay").set("sdks", sdks);
+            run.arg("--attr").arg(format!("a={value}")).exit(0).both()
+        };
+        let (one, both, alone) = (run(first), run(&format!("{first} {other}")), run(other));
+        let served = |text: &str| text.lines().find(|line| line.starts_with("served: ")).unwrap().to_owned();
+        assert_ne!(served(&one), served(&alone), "{condition} {value}\n{one}{alone}");
+        assert_eq!(served(&one), served(&both));
+        let elsewhere = both.lines().find(|line| line.contains(", because there, ")).unwrap();
+        assert!(elsewhere.ends_with(why), "{condition}: {elsewhere}");
+        assert!(!one.contains("because there"), "{one}");
+    }
+}
+
+#[test]
+fn a_condition_about_which_sdks_may_differ_says_so_for_this_user() {
+    for (condition, value, said) in [
+        (
+            r#"{ type: string, subject: a, predicate: matches regex, objects: ['^\w+$'] }"#,
+            "Österreich",
+            "may differ in Go, Java and Node (letters and digits (`\\w`))",
+        ),
+        (r#"{ type: string, subject: a, predicate: matches regex, objects: ['^\w+$'] }"#, "Austria", ""),
+        (
+            r#"{ type: string, subject: a, predicate: matches regex, objects: ['(?i)^abc$'] }"#,
+            "ABC",
+            "may differ in Node (flags in a regular expression)",
+        ),
+        (
+            r#"{ type: string, subject: a, predicate: matches regex, objects: ["a$"] }"#,
+            "a\n",
+            "may differ in Go, Java, Node and Python (line breaks",
+        ),
+        (r#"{ type: string, subject: a, predicate: matches regex, objects: ["^a|b$"] }"#, "abc", ""),
+        (
+            r#"{ type: semver, subject: a, predicate: ">=", objects: [2.0.0] }"#,
+            "2.0.0-dev",
+            "may differ in Java (versions with a suffix)",
+        ),
+        (
+            r#"{ type: semver, subject: a, predicate: ">=", objects: [2.0.0] }"#,
+            "v2.0.0",
+            "may differ in Go, Java, Node and Python (a text that is not a semantic version)",
+        ),
+        (r#"{ type: semver, subject: a, predicate: ">=", objects: [2.0.0] }"#, "2.0.0", ""),
+        (
+            r#"{ type: number, subject: a, predicate: "!=", objects: [0] }"#,
+            "12px",
+            "may differ in Go, Java, Node and Python (a text that is not a plain number)",
+        ),
+        (r#"{ type: number, subject: a, predicate: "!=", objects: [0] }"#, "1.5e3", ""),
+        (
+            r#"{ type: datetime, subject: a, predicate: before, objects: ["2030-01-01T00:00:00+00:00"] }"#,
+            "2023-11-14T22:13:20Z",
+            "may differ in Go, Java, Node and Python (a text that is not a number of seconds)",
+        ),
+    ] {
+        let world = with_condition(condition);
+        let run = || explain(&world, "shop/prod/pay").arg("--attr").arg(format!("a={value}"));
+        let printed = run().exit(0).both();
+        match said {
+            "" => assert!(!printed.contains("may differ"), "{condition} {value}\n{printed}"),
+            _ => assert!(printed.contains(said), "{condition} {value}\n{printed}"),
+        }
+        let json = run().set("output", "json").exit(0).json();
+        assert_valid(&world, "explain", &json);
+        let condition = &json["rules"][0]["conditions"][0];
+        assert_eq!(condition["may_differ"].is_null(), said.is_empty(), "{condition}");
+        // Rust reads such a text, and is not one of the SDKs that may differ.
+        assert!(!run().set("sdks", "rust").exit(0).both().contains("may differ"));
+    }
+}
+
 #[test]
 fn a_number_in_another_notation_is_what_each_sdk_takes_it_for() {
     let pay = doc(18).replace("\"false\"", "\"2\"").replace("\"true\"", "\"1.0\"") + "  prerequisites: []\n";

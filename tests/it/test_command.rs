@@ -240,6 +240,28 @@ fn what_other_sdks_serve_is_in_every_output() {
 }
 
 #[test]
+fn what_other_sdks_make_of_a_condition_is_in_every_output() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(16_777_217).replace("\">\"", "\"=\""));
+    let expected = "- { name: near, given: { age: 16777216 }, serves: off }\n- { name: inch, given: { age: 12px }, serves: off }\n";
+    world.repo.file("shop/prod/pay.test.yaml", expected).commit("Add one");
+    let run = || test(&world).set("service-kind", "featureprobe");
+    let go = "Go: served: `on` (value `true`), because there, numbers have 32 bits";
+    let doubt = "may differ in Go, Java, Node and Python (a text that is not a plain number)";
+    run().exit(0).stdout_contains(&[
+        &format!("note shop/prod/pay.test.yaml:1 `near`: {go}\n"),
+        "note shop/prod/pay.test.yaml:2 `inch`: `age` =",
+        doubt,
+    ]);
+    let json = run().set("output", "json").exit(0).json();
+    assert_valid(&world, "test-results", &json);
+    assert_eq!(json["results"][0]["elsewhere"][0], go);
+    assert!(json["results"][1]["elsewhere"][0].as_str().unwrap().ends_with(doubt), "{json}");
+    run().set("output", "junit").exit(0).stdout_contains(&["near (other SDKs)", "inch (other SDKs)"]);
+    run().set("sdks", "go").exit(1).stdout_contains(&["as the Go SDK 2.3 evaluates them: 1 failed"]);
+}
+
+#[test]
 fn the_verdict_is_that_of_the_first_sdk_in_use_and_a_circle_is_named() {
     let world = World::new();
     let needs = |key: &str| format!("  prerequisites: [{{ key: {key}, value: \"true\", type: boolean }}]\n");

@@ -21,8 +21,9 @@ use crate::report::{Explanation, Subject};
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(
     long_about = "Traces one user through the rules of a toggle: which conditions match, which do not and why, and \
-                  what is served. Evaluates conditions by the rules of FeatureProbe's Rust SDK, from 2.3, and prerequisites by \
-                  those of the first SDK in `sdks`. Needs no base URL, network or token."
+                  what is served. Evaluates by the rules of the first SDK in `sdks`, which is FeatureProbe's Rust SDK, from \
+                  2.3, unless the setting says otherwise. Names what the other SDKs serve where that differs and is known, \
+                  and the conditions about which they may differ. Needs no base URL, network or token."
 )]
 pub(crate) struct ExplainArgs {
     /// The toggle, written project/environment/toggle

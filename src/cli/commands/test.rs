@@ -12,7 +12,7 @@ use crate::cli::output::{Formats, color, note, print, print_json, show};
 use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{Diagnostic, Expectation, ServeLines, expectations, layout, serve_lines};
-use crate::evaluate::{Compiler, Definitions, Evaluator, PrerequisiteRules, ServePlace, UnmetServe};
+use crate::evaluate::{Compiler, Definitions, Evaluator, SdkRules, ServePlace, UnmetServe};
 use crate::model::{JunitSuite, Payload, Sdks, Targeting, ToggleId, closest, junit};
 use crate::pass::{self, CheckTarget, DocumentFiles, ReadDocument, TestFile};
 use crate::plan::compare::is_within;
@@ -254,7 +254,7 @@ fn result(
         toggle: tested.id.clone(),
         path: tested.path.clone(),
         expectation: expectation.clone(),
-        elsewhere: explanation.elsewhere(),
+        elsewhere: explanation.elsewhere().into_iter().chain(explanation.doubts()).collect(),
         circle: explanation.circle().map(str::to_owned),
         explanation: (!is_met).then_some(explanation),
     }
@@ -276,7 +276,7 @@ fn unreached(
         places.extend((0..content.rules.len()).map(ServePlace::Rule));
         places.push(ServePlace::Default);
         // The disabled serve of an enabled toggle is for users who do not meet a prerequisite.
-        let is_needed = PrerequisiteRules::of(sdks.first()).unmet == UnmetServe::Disabled;
+        let is_needed = SdkRules::of(sdks.first()).unmet == UnmetServe::Disabled;
         let first = content.prerequisites.iter().flatten().next().filter(|_| is_needed);
         places.extend(first.map(|_| ServePlace::Disabled));
     }

@@ -8,7 +8,7 @@ mod verdicts;
 
 use std::collections::BTreeMap;
 
-use super::{Compiler, Definitions, Evaluator, PrerequisiteRules, Served, Truth, Verdict};
+use super::{Compiler, Definitions, Evaluator, SdkRules, Served, Truth, Verdict};
 use crate::model::{Payload, ReturnType, Targeting, ToggleId};
 
 /// The toggles of one environment, by key.
@@ -55,8 +55,8 @@ fn evaluate(toggles: &Toggles, key: &str, user: &User) -> Verdict {
     for (name, value) in &user.attributes {
         assert!(!person.set(name, value));
     }
-    let verdict = evaluator.evaluate(index, &person);
-    let trace = evaluator.trace(PrerequisiteRules::RUST, index, &person);
+    let verdict = evaluator.evaluate(SdkRules::RUST, index, &person);
+    let trace = evaluator.trace(SdkRules::RUST, index, &person);
     assert_eq!(trace.verdict, verdict);
     if let (Some(_), Some(serve)) = (trace.place, trace.serves.first()) {
         assert_eq!(serve.verdict, verdict, "a certain place serves the verdict: {trace:?}");
