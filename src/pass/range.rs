@@ -22,7 +22,7 @@ use crate::pass::notes::range_note;
 use crate::pass::planning::{Files, Planned};
 use crate::pass::references::Library;
 use crate::pass::validate::{CheckTarget, Checks, LIMITS, check, check_snapshot};
-use crate::plan::{Base, Draft, Input, LiveDifferences, OnInvalid, Plan};
+use crate::plan::{Base, Draft, FirstPass, Input, LiveDifferences, OnInvalid, Plan};
 use crate::source::{
     self, NamedCommit, Parents, RevisionError, RevisionLookup, Snapshot, Source, SourceConfig,
 };
@@ -84,10 +84,10 @@ pub fn plan_range(
     let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(Unlisted::new()))?;
     let plan = with_dependents(with_files(plan, &files, applied)?, &files, rules)?;
     let uncommitted = (is_checked_out && files.are_committed()).then(|| range_note(source, rules, &snapshot));
-    let notes = unmerged.into_iter().chain(first_pass_note(&new, &plan, rules)).chain(uncommitted.flatten());
+    let notes = unmerged.into_iter().chain(first_pass_notes(&new, &plan, rules)).chain(uncommitted.flatten());
     let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;
     let notes = notes.chain(plan.idle_orders()).chain(dropped.flatten());
-    Ok(Planned { notes: notes.collect(), plan, is_forward: true })
+    Ok(Planned { notes: notes.collect(), plan: plan.hold_unless_equal(), is_forward: true })
 }
 
 /// Returns whether a file at `path` would be a document.
@@ -178,28 +178,25 @@ fn explain_conflicts(
     })
 }
 
-/// Returns a note that `apply` holds what the plan shows for these environments until an operator decides.
-fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<String> {
-    if rules.policy.first_pass.is_some() {
-        return None;
-    }
-    let is_decided = |environment: &&EnvironmentId| {
-        let changes = plan.changes().iter();
-        let mut own = changes.filter(|change| change.id.environment() == **environment);
-        let decides = |trailer: &str| trailer.parse::<crate::plan::FirstPass>().is_ok();
-        rules.policy.allows_trailers
-            && own.any(|change| {
-                let trailers = change.attribution.trailers(FIRST_PASS_TRAILER);
-                trailers.iter().any(|trailer| decides(trailer))
-            })
-    };
+/// Returns the notes about the first pass of the environments `new`: which of them `apply` holds until somebody
+/// decides, and that a decision to assert replaces what the service has.
+fn first_pass_notes(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Vec<String> {
+    let policy = &rules.policy;
     let is_planned = |environment: &&EnvironmentId| {
         plan.changes().iter().any(|change| change.id.environment() == **environment)
     };
-    let open = new.iter().filter(is_planned).filter(|environment| !is_decided(environment));
-    let open: Vec<String> = open.map(|environment| format!("`{environment}`")).collect();
-    (!open.is_empty()).then(|| {
-        let trailer = match rules.policy.allows_trailers {
+    let decided: Vec<(&EnvironmentId, Option<FirstPass>)> = new
+        .iter()
+        .filter(is_planned)
+        .map(|environment| (environment, policy.first_pass.or_else(|| of_trailers(environment, plan, rules))))
+        .collect();
+    let open: Vec<String> = decided
+        .iter()
+        .filter(|(_, decision)| decision.is_none())
+        .map(|(environment, _)| format!("`{environment}`"))
+        .collect();
+    let held = (!open.is_empty()).then(|| {
+        let trailer = match policy.allows_trailers {
             true => format!(
                 "put the trailer `{FIRST_PASS_TRAILER}: assert` on a commit of this branch (`adopt`, if the service has \
                  them already), or "
@@ -211,7 +208,23 @@ fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<
              pass; to publish them, {trailer}pass `--first-pass assert` to `apply`",
             open.join(", ")
         )
-    })
+    });
+    let asserts =
+        policy.reads_live() && decided.iter().any(|(_, decision)| *decision == Some(FirstPass::Assert));
+    let replaces = asserts.then(|| {
+        "an asserted first pass replaces what the service has, also what people set there; \
+         `gitoggle plan --live --first-pass assert` lists it"
+            .to_owned()
+    });
+    held.into_iter().chain(replaces).collect()
+}
+
+/// Returns what the trailers of the changes to an environment decide about its first pass.
+fn of_trailers(environment: &EnvironmentId, plan: &Plan, rules: &Rules) -> Option<FirstPass> {
+    let changes = plan.changes().iter().filter(|_| rules.policy.allows_trailers);
+    let own = changes.filter(|change| change.id.environment() == *environment);
+    own.flat_map(|change| change.attribution.trailers(FIRST_PASS_TRAILER))
+        .find_map(|trailer| trailer.parse().ok())
 }
 
 /// Returns a note about the trailers of a branch, which a squash merge drops.

@@ -764,6 +764,22 @@ const HINTS: &[Hint] = &[
         ..HINT
     },
     Hint {
+        file: "pass/range.rs",
+        command: "gitoggle plan --live --first-pass assert",
+        beside: "an asserted first pass",
+        place: || {
+            let service = LiveService::start(&json!([toggle("pay")]));
+            service.world.repo.write("README.md", "").commit("Begin");
+            service.commit("pay", doc(18), "Add pay\n\nGitoggle-First-Pass: assert");
+            service.edit("pay", by_hand());
+            Place::live(service, |service| {
+                service.connected(service.world.plan()).unset("timeout").args("--from HEAD~1")
+            })
+        },
+        effect: Prints("by hand"),
+        ..HINT
+    },
+    Hint {
         file: "cli/commands/plan.rs",
         command: "gitoggle plan --live",
         beside: "an asserted first pass",

@@ -218,10 +218,30 @@ fn rails_divide_by_the_documents_at_the_base() {
         set(&world.repo, &format!("t{number}"), 21);
     }
     world.repo.commit("Change three");
-    pull_request(&world).exit(0).any_output();
+    let kinds = ["documented", "featureprobe"];
+    let of_kind = |kind: &str| pull_request(&world).set("service-kind", kind);
+    kinds.map(|kind| of_kind(kind).exit(0).any_output());
     set(&world.repo, "t3", 21).commit("Change a fourth");
-    pull_request(&world).exit(4).stdout_contains(&["4 of 10", "max_change_ratio"]);
-    pull_request(&world).arg("--allow-mass-change").exit(0).any_output();
+    for kind in kinds {
+        of_kind(kind).exit(4).stdout_contains(&["4 of 10", "max_change_ratio"]);
+        let shown = of_kind(kind).set("output", "markdown").exit(4);
+        shown.stdout_contains(&["4 of 10", "Gitoggle-Allow: mass-change"]).stdout_lacks(&["4 to publish"]);
+        of_kind(kind).arg("--allow-mass-change").exit(0).any_output();
+    }
+}
+
+#[test]
+fn a_trailer_that_asserts_a_first_pass_is_shown_with_what_it_may_replace() {
+    let world = forked();
+    set(&world.repo, "pay", 18).commit("Add pay elsewhere");
+    world.repo.file("shop/test/pay.yaml", doc(18));
+    world.repo.commit("Add the test environment\n\nGitoggle-First-Pass: assert");
+    let run = |kind: &str| pull_request(&world).set("service-kind", kind).exit(0).any_stdout();
+    let note = "note: an asserted first pass replaces what the service has, also what people set there; `gitoggle plan \
+                --live --first-pass assert";
+    run("featureprobe").stderr_contains(&[note]);
+    // It cannot be read.
+    run("documented").stderr_lacks(&["an asserted first pass"]);
 }
 
 #[test]
