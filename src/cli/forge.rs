@@ -31,23 +31,26 @@ pub(super) fn range(settings: &Settings) -> Result<Option<Range>, Failure> {
     }
     if settings.pull_request {
         match of_job() {
-            Some(PullRequest {
-                is_queue: true,
-                system,
-                target,
-                source: Some(queue),
-                base: Some(base),
-                head: Some(head),
-                ..
-            }) if settings.target.is_none() => {
-                let history = fetch_hints(&target, Some(system)).history;
-                Ok(Some(Range::Queue(QueueRange { target, base, queue, head, history })))
-            }
+            Some(job) if job.is_queue && settings.target.is_none() => queue(job).map(Some),
             job => pull_request(settings.target.as_deref(), job).map(Some),
         }
     } else {
         Ok(None)
     }
+}
+
+/// Returns what a merge queue merges at once, as the event of its job says.
+fn queue(job: PullRequest) -> Result<Range, Failure> {
+    let PullRequest { system, target, source, base, head, .. } = job;
+    let (Some(base), Some(head)) = (base, head) else {
+        let message =
+            "the event of this merge queue does not name its two commits (`base_sha` and `head_sha`)";
+        let hint = "compare two revisions with `--from` and `--to`";
+        return Err(Failure::new(ExitStatus::Usage, message.to_owned()).hint(hint));
+    };
+    let history = fetch_hints(&target, Some(system)).history;
+    let queue = source.unwrap_or_else(|| head.clone());
+    Ok(Range::Queue(QueueRange { target, base, queue, head, history }))
 }
 
 /// Returns the advice for a plan whose source does not descend from the recorded revision, if this is a job

@@ -481,7 +481,7 @@ fn written_folders(report: &ImportReport) -> Option<String> {
     let folders: BTreeSet<&str> = written.filter_map(|path| path.split('/').next()).collect();
     match folders.len() {
         0 => None,
-        ..=MOST_FOLDERS => Some(folders.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")),
+        1..=MOST_FOLDERS => Some(folders.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")),
         _ => Some(".".to_owned()),
     }
 }

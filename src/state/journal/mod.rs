@@ -282,9 +282,8 @@ impl Journal {
     }
 
     /// Records the outcome of a request, and returns the recorded outcome.
+    #[expect(clippy::needless_pass_by_value, reason = "a request has one outcome")]
     pub fn finish(&self, begun: Begun, outcome: Certainty) -> Result<Certainty, Error> {
-        // Taken apart here, because a request has one outcome.
-        let Begun { number } = begun;
         let outcome = match outcome {
             // The request may have started after the term, when another process may have sent a different
             // one.
@@ -293,7 +292,7 @@ impl Journal {
         };
         // Not synced: a lost outcome makes the toggle unknown, which costs one request. Checkpoints sync all
         // outcomes.
-        let command = JournalCommand::Finish(number, outcome);
+        let command = JournalCommand::Finish(begun.number, outcome);
         self.commands.send(command).map_err(|_| Error::JournalClosed)?;
         Ok(outcome)
     }

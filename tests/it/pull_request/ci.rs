@@ -93,6 +93,18 @@ fn a_merge_queue_plans_what_it_merges_without_a_comment() {
         "of the merge queue is not in this clone",
         "`fetch-depth: 0` for `actions/checkout`",
     ]);
+    // Another base never takes the place of the event's.
+    for (base, code, error) in [
+        (format!(r#""{}""#, "1".repeat(40)), 1, "of the merge queue is not in this clone"),
+        ("null".to_owned(), 64, "the event of this merge queue does not name its two commits"),
+    ] {
+        let head = &request.merge;
+        let event = format!(
+            r#"{{"merge_group":{{"head_sha":"{head}","base_sha":{base},"base_ref":"refs/heads/main"}}}}"#
+        );
+        request.world.write("group.json", &event);
+        run().exit(code).stdout("").stderr_contains(&[error]);
+    }
 }
 
 #[test]
