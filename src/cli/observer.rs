@@ -254,6 +254,9 @@ impl RunObserver {
             (true, Some(reason)) => {
                 tracing::debug!(name: "unchanged", toggle = %change.id, reason, "not applied, as before");
             }
+            (false, Some(reason)) if is_in_status(result) => {
+                tracing::debug!(name: "held", toggle = %change.id, reason, "held");
+            }
             _ if result.is_recorded() && self.is_long.load(Relaxed) => {
                 tracing::debug!(name: "published", toggle = %change.id, "published or found equal");
             }
@@ -262,15 +265,25 @@ impl RunObserver {
     }
 }
 
+/// Returns whether the status after the pass logs what holds a change: what its plan has held is logged there, once
+/// for all of a group, whether the service can be read or not.
+fn is_in_status(result: &ChangeResult) -> bool {
+    let ChangeResult::Held(hold) = result else { return false };
+    hold.is_recordable() || (hold.state == ToggleState::Held && !hold.is_live())
+}
+
 fn log_begin(host: &str, plan: &Plan) {
     let source = plan.source();
+    let published = plan.requests().count();
+    let compared = plan.changes().len() - published;
     tracing::info!(
         name: "publishing",
         target: ANNOUNCEMENT,
         host,
         reference = source.reference,
         revision = %source.revision,
-        changes = plan.changes().len(),
+        changes = published,
+        compared = (compared > 0).then_some(compared),
         "publishing"
     );
 }
