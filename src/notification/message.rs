@@ -186,36 +186,37 @@ enum Trouble {
 }
 
 impl SentNotifications {
-    /// Returns the notifications about a pass and records them as sent. A pass that failed is retried, so
-    /// only the metrics and `/readyz` report it; a pass that is held waits for someone, who must learn of it.
-    pub(super) fn update(&mut self, status: &Status) -> Vec<Notification> {
+    /// Returns the notification about the last pass as a whole and records it as sent. A pass that failed is
+    /// retried, so only the metrics and `/readyz` report it; a pass that is held waits for someone, who must
+    /// learn of it.
+    pub(super) fn of_pass(&mut self, status: &Status) -> Option<Notification> {
         let held = status.held().map(str::to_owned);
         let is_held = held.is_some();
-        let is_known = match status.last_pass.as_ref().map(|pass| &pass.result) {
-            // The states of the toggles are unknown after such a pass.
-            None | Some(PassResult::Failed(_) | PassResult::Held(_)) => false,
-            Some(PassResult::Success | PassResult::Noop) => true,
-        };
-        let mut news = Vec::new();
-        if is_held || is_known {
-            let was_held = std::mem::replace(&mut self.is_held, is_held);
-            news.extend(held.filter(|reason| self.is_new_cause(was_held, reason)).map(News::PassHeld));
-            if was_held && !is_held {
-                self.causes.clear();
-                news.push(News::PassReleased);
-            }
+        if !is_held && !is_known(status) {
+            return None;
         }
-        if is_known {
-            let changes = Some(self.changes(status)).filter(|changes| !changes.is_empty());
-            news.extend(changes.map(News::Changes));
+        let was_held = std::mem::replace(&mut self.is_held, is_held);
+        let news = held.filter(|reason| self.is_new_cause(was_held, reason)).map(News::PassHeld);
+        let is_released = was_held && !is_held;
+        if is_released {
+            self.causes.clear();
         }
-        let notification = |news| Notification {
+        news.or(is_released.then_some(News::PassReleased)).map(|news| self.notification(status, news))
+    }
+
+    /// Returns the notification about the toggles that changed since the last one and records it as sent.
+    pub(super) fn of_toggles(&mut self, status: &Status) -> Option<Notification> {
+        let changes = is_known(status).then(|| self.changes(status)).filter(|changes| !changes.is_empty());
+        changes.map(|changes| self.notification(status, News::Changes(changes)))
+    }
+
+    fn notification(&self, status: &Status, news: News) -> Notification {
+        Notification {
             repo: status.source.repo.clone(),
             reference: status.source.reference.clone(),
             revision: status.source.revision.filter(|_| !self.is_held),
             news,
-        };
-        news.into_iter().map(notification).collect()
+        }
     }
 
     /// Returns whether nobody has a message about this cause of a held pass. After a restart, the first cause is
@@ -276,6 +277,14 @@ impl SentNotifications {
                 reason: Some("the toggle no longer has a document or a record".to_owned()),
             })
             .collect()
+    }
+}
+
+/// Returns whether the states of the toggles are known: they are not after a pass that failed.
+fn is_known(status: &Status) -> bool {
+    match status.last_pass.as_ref().map(|pass| &pass.result) {
+        None | Some(PassResult::Failed(_) | PassResult::Held(_)) => false,
+        Some(PassResult::Success | PassResult::Noop) => true,
     }
 }
 
@@ -417,6 +426,11 @@ mod tests {
         use super::super::*;
         use crate::daemon::LastPass;
 
+        /// Returns all notifications about a status.
+        fn update(sent: &mut SentNotifications, status: &Status) -> Vec<Notification> {
+            sent.of_pass(status).into_iter().chain(sent.of_toggles(status)).collect()
+        }
+
         fn status(toggles: &[(&str, ToggleState)]) -> Status {
             let toggles = toggles.iter().map(|(toggle, state)| ToggleStatus::in_state(toggle, *state));
             Status {
@@ -466,7 +480,7 @@ mod tests {
                 (Orphan, Some("released")),
                 (Orphan, None),
             ] {
-                let notification = sent.update(&status(&[("a/b/c", state)]));
+                let notification = update(&mut sent, &status(&[("a/b/c", state)]));
                 let expected: Vec<_> = expected.iter().map(|word| format!("a/b/c {word}")).collect();
                 assert_eq!(lines(notification), expected, "{state:?}");
             }
@@ -476,11 +490,11 @@ mod tests {
         fn a_restart_repeats_nothing() {
             let bad = status(&[("a/b/c", ToggleState::Failed), ("a/b/d", ToggleState::Held)]);
             let mut sent = SentNotifications::default();
-            assert_eq!(lines(sent.update(&bad)), ["a/b/c failed", "a/b/d held"]);
+            assert_eq!(lines(update(&mut sent, &bad)), ["a/b/c failed", "a/b/d held"]);
             let kept = serde_json::to_string(&sent).unwrap();
             assert_eq!(kept, r#"{"a/b/c":"failed","a/b/d":"held"}"#);
             let mut sent: SentNotifications = serde_json::from_str(&kept).unwrap();
-            assert_eq!(sent.update(&bad), []);
+            assert_eq!(update(&mut sent, &bad), []);
         }
 
         #[test]
@@ -488,24 +502,27 @@ mod tests {
             let (held, failed) = (("a/b/d", ToggleState::Held), ("a/b/e", ToggleState::Failed));
             let mut sent = SentNotifications::default();
             let bad = status(&[("a/b/c", ToggleState::Drifted), held, failed]);
-            assert_eq!(lines(sent.update(&bad)).len(), 3);
+            assert_eq!(lines(update(&mut sent, &bad)).len(), 3);
             let good = ["a/b/c", "a/b/d", "a/b/e"].map(|id| (id, ToggleState::InSync));
             let unscanned = Status { awaits_scan: true, ..status(&good) };
             // A pass finds out on its own that the others are in sync.
-            assert_eq!(lines(sent.update(&unscanned)), ["a/b/e recovered", "a/b/d released"]);
-            assert_eq!(sent.update(&unscanned), []);
+            assert_eq!(lines(update(&mut sent, &unscanned)), ["a/b/e recovered", "a/b/d released"]);
+            assert_eq!(update(&mut sent, &unscanned), []);
             let drifted = [("a/b/c", ToggleState::Drifted), good[1], good[2]];
-            assert_eq!(sent.update(&status(&drifted)), []);
-            assert_eq!(lines(sent.update(&status(&good))), ["a/b/c released"]);
+            assert_eq!(update(&mut sent, &status(&drifted)), []);
+            assert_eq!(lines(update(&mut sent, &status(&good))), ["a/b/c released"]);
         }
 
         #[test]
         fn a_pass_that_failed_as_a_whole_sends_nothing() {
             let mut sent = SentNotifications::default();
-            assert_eq!(lines(sent.update(&status(&[("a/b/c", ToggleState::Failed)]))), ["a/b/c failed"]);
-            assert_eq!(sent.update(&ended(PassResult::Failed("no network".to_owned()))), []);
-            assert_eq!(sent.update(&Status::default()), []);
-            assert_eq!(lines(sent.update(&status(&[]))), ["a/b/c recovered"]);
+            assert_eq!(
+                lines(update(&mut sent, &status(&[("a/b/c", ToggleState::Failed)]))),
+                ["a/b/c failed"]
+            );
+            assert_eq!(update(&mut sent, &ended(PassResult::Failed("no network".to_owned()))), []);
+            assert_eq!(update(&mut sent, &Status::default()), []);
+            assert_eq!(lines(update(&mut sent, &status(&[]))), ["a/b/c recovered"]);
             assert_eq!(sent, SentNotifications::default());
         }
 
@@ -519,22 +536,25 @@ mod tests {
         fn a_pass_that_waits_for_someone_is_sent_when_it_begins_and_when_it_ends() {
             let held = |reason: &str| ended(PassResult::Held(reason.to_owned()));
             let mut sent = SentNotifications::default();
-            assert_eq!(lines(sent.update(&status(&[("a/b/c", ToggleState::Failed)]))), ["a/b/c failed"]);
             assert_eq!(
-                lines(sent.update(&held("`ab` at 1f is not signed"))),
+                lines(update(&mut sent, &status(&[("a/b/c", ToggleState::Failed)]))),
+                ["a/b/c failed"]
+            );
+            assert_eq!(
+                lines(update(&mut sent, &held("`ab` at 1f is not signed"))),
                 ["held: `ab` at 1f is not signed"]
             );
-            assert_eq!(sent.update(&held("`cd` at 2f is not signed")), []);
-            assert_eq!(lines(sent.update(&held("3f is stale"))), ["held: 3f is stale"]);
-            assert_eq!(sent.update(&held("`cd` at 2f is not signed")), []);
-            assert_eq!(sent.update(&ended(PassResult::Failed("no network".to_owned()))), []);
+            assert_eq!(update(&mut sent, &held("`cd` at 2f is not signed")), []);
+            assert_eq!(lines(update(&mut sent, &held("3f is stale"))), ["held: 3f is stale"]);
+            assert_eq!(update(&mut sent, &held("`cd` at 2f is not signed")), []);
+            assert_eq!(update(&mut sent, &ended(PassResult::Failed("no network".to_owned()))), []);
             let kept = serde_json::to_string(&sent).unwrap();
             assert_eq!(kept, r#"{"is_held":true,"a/b/c":"failed"}"#);
             let mut sent: SentNotifications = serde_json::from_str(&kept).unwrap();
-            assert_eq!(sent.update(&held("4f is stale")), []);
-            assert_eq!(lines(sent.update(&held("not signed"))), ["held: not signed"]);
-            assert_eq!(lines(sent.update(&status(&[]))), ["released", "a/b/c recovered"]);
-            assert_eq!(sent.update(&status(&[])), []);
+            assert_eq!(update(&mut sent, &held("4f is stale")), []);
+            assert_eq!(lines(update(&mut sent, &held("not signed"))), ["held: not signed"]);
+            assert_eq!(lines(update(&mut sent, &status(&[]))), ["released", "a/b/c recovered"]);
+            assert_eq!(update(&mut sent, &status(&[])), []);
         }
 
         fn state() -> impl Strategy<Value = ToggleState> {
@@ -548,7 +568,7 @@ mod tests {
                 let mut last: BTreeMap<ToggleId, ChangeKind> = BTreeMap::new();
                 for [first, second] in states {
                     let status = status(&[("a/b/c", first), ("a/b/d", second)]);
-                    for notification in sent.update(&status) {
+                    for notification in update(&mut sent, &status) {
                         let News::Changes(changes) = notification.news else {
                             panic!("no pass is held");
                         };
@@ -557,7 +577,7 @@ mod tests {
                             prop_assert_ne!(before, Some(change.change));
                         }
                     }
-                    prop_assert_eq!(sent.update(&status), vec![]);
+                    prop_assert_eq!(update(&mut sent, &status), vec![]);
                 }
             }
         }

@@ -3,19 +3,17 @@
 mod message;
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use crate::daemon::{Metrics, Role, Status};
 use crate::notification::message::{Notification, SentNotifications};
 use crate::transport::{
-    Network, NetworkError, SecretError, SecretSource, SigningKey, SigningKeyError, UrlUser, https, is_passing,
+    Network, NetworkError, SecretError, SecretSource, SigningKey, SigningKeyError, UrlUser, https,
+    is_passing, notification_backoff,
 };
-
-/// The number of notifications that wait for a slow receiver.
-const QUEUE: usize = 16;
 
 /// For one attempt, from connecting to the last byte.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,54 +21,72 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pauses before the second and third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
-/// Passes notifications to the task that delivers them.
-#[derive(Clone, Debug)]
-pub(crate) struct Notifier {
-    queue: mpsc::Sender<Notification>,
-    metrics: Metrics,
-}
-
-impl Notifier {
-    /// Creates a notifier for `receiver` and the task that delivers. The task ends when the last clone of the
-    /// notifier is dropped and the queue is empty, which takes less than a minute per queued notification.
-    pub(crate) fn new(
-        receiver: Receiver,
-        network: Network,
-        metrics: Metrics,
-    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (queue, waiting) = mpsc::channel(QUEUE);
-        let delivery = DeliveryTask { receiver, network, pauses: PAUSES };
-        let task = delivery.deliver_all(metrics.clone(), waiting);
-        (Self { queue, metrics }, task)
-    }
-
-    /// Queues a notification without waiting. If the queue is full, drops and counts it.
-    fn send(&self, notification: Notification) {
-        // A receiver that does not keep up must not delay passes or other receivers.
-        if self.queue.try_send(notification).is_err() {
-            self.metrics.notification_failed();
-            tracing::warn!(name: "notification_dropped", "notification dropped: the receiver does not keep up");
-        }
-    }
-}
-
+/// Tells one receiver what it does not know yet.
+///
+/// A message is the difference between the status and what the receiver was told. So one that is not there gets a
+/// single message once it is back, with what is still the case, and no other receiver gets it again.
 struct DeliveryTask {
     receiver: Receiver,
     network: Network,
+    metrics: Metrics,
     pauses: [Duration; 2],
+    /// Returns the time without attempts after this number of messages in a row that were not delivered.
+    rest: fn(u32) -> Duration,
+    /// Records what the receiver was told.
+    file: PathBuf,
 }
 
 impl DeliveryTask {
-    async fn deliver_all(self, metrics: Metrics, mut waiting: mpsc::Receiver<Notification>) {
-        while let Some(notification) = waiting.recv().await {
-            if let Err(error) = self.deliver(&notification).await {
-                metrics.notification_failed();
-                tracing::warn!(
-                    name: "notification_failed",
-                    error = &error as &dyn std::error::Error,
-                    "could not deliver notification"
-                );
+    /// Ends with the sender of the status.
+    async fn run(self, mut status: watch::Receiver<Status>) {
+        let (mut told, mut failures) = (None, 0);
+        loop {
+            match failures {
+                0 if status.changed().await.is_err() => return,
+                0 => {}
+                failures => tokio::time::sleep((self.rest)(failures)).await,
             }
+            if status.has_changed().is_err() {
+                return;
+            }
+            let now = status.borrow_and_update().clone();
+            // While another process is the writer, that process sends notifications and records them in the
+            // file.
+            if now.role != Role::Writer {
+                continue;
+            }
+            // Read only as the writer, because another process may have changed the file until then.
+            let told = told.get_or_insert_with(|| read(&self.file));
+            failures = if self.tell(told, &now).await { 0 } else { failures + 1 };
+        }
+    }
+
+    /// Delivers what the receiver was not told. Returns whether it knows everything now.
+    async fn tell(&self, told: &mut SentNotifications, now: &Status) -> bool {
+        for news in [SentNotifications::of_pass, SentNotifications::of_toggles] {
+            let mut next = told.clone();
+            if let Some(notification) = news(&mut next, now) {
+                // Recorded first: a lost notification is better than one that every restart repeats.
+                self.record(&next);
+                if let Err(error) = self.deliver(&notification).await {
+                    self.metrics.notification_failed();
+                    tracing::warn!(
+                        name: "notification_failed",
+                        error = &error as &dyn std::error::Error,
+                        "could not deliver notification; trying again later"
+                    );
+                    self.record(told);
+                    return false;
+                }
+            }
+            *told = next;
+        }
+        true
+    }
+
+    fn record(&self, told: &SentNotifications) {
+        if let Err(error) = write(&self.file, told) {
+            tracing::warn!(name: "notifications_unrecorded", reason = %error, "could not record which notifications were sent; they may be sent again");
         }
     }
 
@@ -117,6 +133,16 @@ pub(crate) enum ReceiverFormat {
     Slack,
     /// A Standard Webhook, signed if there is a secret.
     Standard(Option<SecretSource>),
+}
+
+impl ReceiverFormat {
+    /// Returns the name of the file in the state folder that records what the receiver was told.
+    fn file(&self) -> &'static str {
+        match self {
+            Self::Slack => "notifications-slack.json",
+            Self::Standard(_) => "notifications.json",
+        }
+    }
 }
 
 type Headers = Vec<(&'static str, String)>;
@@ -180,51 +206,21 @@ impl DeliveryError {
     }
 }
 
-/// The file in the state folder that records the sent notifications.
-const FILE: &str = "notifications.json";
-
-/// Starts a task that sends the changes in `status` to `receivers`.
+/// Starts a task for each receiver, which sends it the changes in `status`.
 pub(crate) fn spawn(
     receivers: Vec<Receiver>,
     network: &Network,
     metrics: &Metrics,
-    mut status: watch::Receiver<Status>,
+    status: &watch::Receiver<Status>,
     state_dir: &Path,
 ) {
-    if receivers.is_empty() {
-        return;
+    for receiver in receivers {
+        let file = state_dir.join(receiver.format.file());
+        let (network, metrics, status) = (network.clone(), metrics.clone(), status.clone());
+        let task =
+            DeliveryTask { receiver, network, metrics, pauses: PAUSES, rest: notification_backoff, file };
+        tokio::spawn(task.run(status));
     }
-    let start = |receiver| {
-        let (notifier, delivery) = Notifier::new(receiver, network.clone(), metrics.clone());
-        tokio::spawn(delivery);
-        notifier
-    };
-    let notifiers: Vec<Notifier> = receivers.into_iter().map(start).collect();
-    let file = state_dir.join(FILE);
-    tokio::spawn(async move {
-        let mut sent = None;
-        while status.changed().await.is_ok() {
-            let now = status.borrow_and_update().clone();
-            // While another process is the writer, that process sends notifications and records them in the
-            // file.
-            if now.role != Role::Writer {
-                continue;
-            }
-            // Read only as the writer, because another process may have changed the file until then.
-            let sent = sent.get_or_insert_with(|| read(&file));
-            let notifications = sent.update(&now);
-            if notifications.is_empty() {
-                continue;
-            }
-            // Recorded first: a lost notification is better than one that every restart repeats.
-            if let Err(error) = write(&file, sent) {
-                tracing::warn!(name: "notifications_unrecorded", reason = %error, "could not record which notifications were sent; they may be sent again");
-            }
-            for notification in notifications {
-                notifiers.iter().for_each(|notifier| notifier.send(notification.clone()));
-            }
-        }
-    });
 }
 
 fn read(file: &Path) -> SentNotifications {
@@ -244,8 +240,8 @@ fn write(file: &Path, sent: &SentNotifications) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::ReceiverFormat;
     use super::*;
+    use crate::daemon::{LastPass, PassResult, ToggleState, ToggleStatus};
     use crate::git::testing::{Answer, Server};
     use crate::notification::message::{ChangeKind, News, ToggleChange};
     use crate::transport::{Secret, SecretSource, SigningKey};
@@ -256,9 +252,12 @@ mod tests {
 
     fn delivery(server: &Server, format: ReceiverFormat) -> DeliveryTask {
         DeliveryTask {
+            file: server.ca_file().with_file_name(format.file()),
             receiver: Receiver { url: value(&server.url("hook")), format },
             network: Network { ca_file: Some(server.ca_file()), ..Network::default() },
+            metrics: Metrics::new(),
             pauses: [Duration::ZERO; 2],
+            rest: |_| Duration::ZERO,
         }
     }
 
@@ -285,21 +284,22 @@ mod tests {
         line.unwrap().to_owned()
     }
 
-    /// Delivers one notification as the task does, and returns how many failed.
-    async fn run(delivery: DeliveryTask) -> String {
-        let metrics = Metrics::new();
-        let (queue, waiting) = mpsc::channel(QUEUE);
-        queue.try_send(notification()).unwrap();
-        drop(queue);
-        delivery.deliver_all(metrics.clone(), waiting).await;
-        failures(&metrics)
+    fn status(toggles: &[(&str, ToggleState)]) -> Status {
+        let mut status = Status {
+            role: Role::Writer,
+            last_pass: Some(LastPass { at: 1, result: PassResult::Success, took_ms: 1 }),
+            ..Status::default()
+        };
+        let toggles = toggles.iter().map(|(toggle, state)| ToggleStatus::in_state(toggle, *state));
+        status.set_toggles(toggles.collect());
+        status
     }
 
     #[tokio::test]
     async fn a_receiver_can_check_the_signature() {
         let server = statuses(&[204]);
         let delivery = delivery(&server, ReceiverFormat::Standard(Some(value("whsec_aGVsbG8="))));
-        assert_eq!(run(delivery).await, "0");
+        delivery.deliver(&notification()).await.unwrap();
         let requests = server.take();
         let request = &requests[0];
         assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/hook"));
@@ -321,7 +321,7 @@ mod tests {
     #[tokio::test]
     async fn a_transient_failure_is_retried_with_the_same_id() {
         let server = statuses(&[503, 429, 200]);
-        assert_eq!(run(delivery(&server, ReceiverFormat::Standard(None))).await, "0");
+        delivery(&server, ReceiverFormat::Standard(None)).deliver(&notification()).await.unwrap();
         let requests = server.take();
         let ids: Vec<_> = requests.iter().map(|request| request.header("webhook-id").unwrap()).collect();
         assert_eq!(ids.len(), 3);
@@ -329,9 +329,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_permanent_failure_is_not_retried_and_counted() {
+    async fn a_permanent_failure_is_not_repeated_at_once_and_counted() {
         let server = statuses(&[404]);
-        assert_eq!(run(delivery(&server, ReceiverFormat::Slack)).await, "1");
+        let delivery = delivery(&server, ReceiverFormat::Slack);
+        let mut told = SentNotifications::default();
+        assert!(!delivery.tell(&mut told, &status(&[("a/b/c", ToggleState::Failed)])).await);
+        assert_eq!((failures(&delivery.metrics).as_str(), told), ("1", SentNotifications::default()));
         let requests = server.take();
         assert_eq!(requests.len(), 1);
         let body = String::from_utf8_lossy(&requests[0].bytes);
@@ -343,7 +346,9 @@ mod tests {
         let server = statuses(&[]);
         let mut delivery = delivery(&server, ReceiverFormat::Slack);
         delivery.receiver.url = value("https://127.0.0.1:1/hook");
-        assert_eq!(run(delivery).await, "1");
+        let mut told = SentNotifications::default();
+        assert!(!delivery.tell(&mut told, &status(&[("a/b/c", ToggleState::Failed)])).await);
+        assert_eq!(failures(&delivery.metrics), "1");
     }
 
     #[tokio::test]
@@ -358,16 +363,43 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_drops_and_counts_but_never_waits() {
-        let metrics = Metrics::new();
-        let receiver = Receiver { url: value("https://localhost/"), format: ReceiverFormat::Slack };
-        let (notifier, task) = Notifier::new(receiver, Network::default(), metrics.clone());
-        for _ in 0..QUEUE + 3 {
-            notifier.send(notification());
+    async fn what_a_receiver_was_not_told_is_told_once_it_is_back() {
+        use ToggleState::{Failed, Held, InSync};
+        let server = statuses(&[404, 404, 200]);
+        let delivery = delivery(&server, ReceiverFormat::Standard(None));
+        let mut told = SentNotifications::default();
+        let file = delivery.file.clone();
+        for (state, is_told) in [
+            (&[("a/b/c", Failed), ("a/b/d", Held)], false),
+            // What was over before it was told is not told.
+            (&[("a/b/c", InSync), ("a/b/d", Held)], false),
+            (&[("a/b/c", InSync), ("a/b/d", Held)], true),
+            (&[("a/b/c", InSync), ("a/b/d", Held)], true),
+        ] {
+            assert_eq!(delivery.tell(&mut told, &status(state)).await, is_told, "{state:?}");
+            assert_eq!(read(&file), told, "also after a restart");
         }
-        assert_eq!(failures(&metrics), "3");
-        drop(task);
-        notifier.send(notification());
-        assert_eq!(failures(&metrics), "4");
+        let requests = server.take();
+        assert_eq!(requests.len(), 3);
+        let last = &requests[2].body()["data"]["changes"];
+        let expected = serde_json::json!([{ "toggle": "a/b/d", "change": "held", "reason": "why" }]);
+        assert_eq!(*last, expected);
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_comes_back_is_told_without_another_pass() {
+        let server = statuses(&[404, 200]);
+        let delivery = delivery(&server, ReceiverFormat::Slack);
+        let (sender, receiver) = watch::channel(Status::default());
+        let task = tokio::spawn(delivery.run(receiver));
+        sender.send_replace(status(&[("a/b/c", ToggleState::Held)]));
+        let mut requests = Vec::new();
+        while requests.len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            requests.extend(server.take());
+        }
+        drop(sender);
+        task.await.unwrap();
+        assert_eq!(requests.len(), 2);
     }
 }

@@ -44,6 +44,12 @@ pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
     growing(Duration::from_secs(30), LONGEST_LONE_WAIT, failures, 0.5 + jitter / 2.0)
 }
 
+/// Returns the time without attempts to reach a receiver of notifications after `failures` messages in a row that
+/// were not delivered: half a minute, doubling up to ten minutes.
+pub fn notification_backoff(failures: u32) -> Duration {
+    growing(Duration::from_secs(30), Duration::from_secs(600), failures, 1.0)
+}
+
 /// Returns `jitter × min(first × 2^(count − 1), longest)`.
 fn growing(first: Duration, longest: Duration, count: u32, jitter: f64) -> Duration {
     let factor = 1_u32.checked_shl(count.saturating_sub(1)).unwrap_or(u32::MAX);

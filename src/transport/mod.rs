@@ -14,8 +14,8 @@ mod secret;
 mod standard_webhooks;
 
 pub use backoff::{
-    LONGEST_LONE_WAIT, LONGEST_RETRY_AFTER, PROBE_INTERVAL, REQUEST_TRIES, lone_backoff, pass_backoff,
-    probe_backoff, request_backoff, source_backoff,
+    LONGEST_LONE_WAIT, LONGEST_RETRY_AFTER, PROBE_INTERVAL, REQUEST_TRIES, lone_backoff,
+    notification_backoff, pass_backoff, probe_backoff, request_backoff, source_backoff,
 };
 pub(crate) use certificate::CORRECT_CLOCK;
 pub use certificate::{CertificateFault, certificate_fault, is_without_tls};

@@ -53,7 +53,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let stale_after = settings.unready_after();
     let heartbeat = Heartbeat::new(Duration::from_secs(90).max(settings.poll_interval * 3));
     signals::reload_on_hangup(control.clone()).map_err(Failure::failed)?;
-    notify(settings, &config, &metrics, status.clone());
+    notify(settings, &config, &metrics, &status);
     let watching = watch_source(settings, &status, &lookup);
     if let Some(listener) = listener {
         let admin = Admin {
@@ -92,7 +92,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
 }
 
 /// Starts the notifications about changes of `status`.
-fn notify(settings: &Settings, config: &Config, metrics: &Metrics, status: watch::Receiver<Status>) {
+fn notify(settings: &Settings, config: &Config, metrics: &Metrics, status: &watch::Receiver<Status>) {
     let (receivers, network) = (setup::receivers(settings), setup::network(settings));
     notification::spawn(receivers, &network, metrics, status, &config.state_dir);
 }

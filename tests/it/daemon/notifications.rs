@@ -252,6 +252,36 @@ fn a_receiver_that_is_not_there_costs_nothing_but_a_metric() {
 }
 
 #[test]
+fn a_receiver_that_was_away_is_told_what_is_still_the_case() {
+    let world = refusing("Break both");
+    let (receiver, chat) = (Service::start(), Service::start());
+    receiver.always(|_| Answer::status(404));
+    let slack = world.write("slack-url", &format!("{}/chat\n", chat.url()));
+    let telling = telling(&world, &receiver);
+    let telling = |run| telling(run).set("notify-slack-url-file", &slack);
+    let daemon = Daemon::ready(&world, telling);
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/prod/zoo.yaml", doc(3)).commit("Break both");
+    receiver.wait_for(1);
+    chat.wait_for(1);
+    eventually("the failure", || (daemon.metric("gitoggle_notices_failed_total")? >= 1.0).then_some(()));
+    world.repo.commit_pay(22, "Repair pay");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    chat.wait_for(2);
+    daemon.stops_cleanly();
+    receiver.always(|_| Answer::applied());
+    receiver.take();
+    chat.take();
+    let daemon = Daemon::ready(&world, telling);
+    assert_eq!(received(&receiver), ["shop/prod/zoo failed"]);
+    more_passes(&daemon, 2.0);
+    daemon.stops_cleanly();
+    let daemon = Daemon::ready(&world, telling);
+    more_passes(&daemon, 2.0);
+    daemon.stops_cleanly();
+    assert_eq!((receiver.count(), chat.count()), (0, 0), "{:?}", receiver.requests());
+}
+
+#[test]
 fn a_receiver_that_never_responds_delays_neither_a_publish_nor_the_end() {
     let world = refusing("Break pay");
     let receiver = Service::start();
