@@ -82,13 +82,13 @@ impl Order {
 }
 
 fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherited) -> Item {
-    // A changed document was never tried (src/pass/README.md, "One toggle is not evidence").
-    let tried = view.failures().tries.get(&change.id.folded());
-    let tried = tried.filter(|tried| tried.request == change.request());
+    let tries = &view.failures().tries;
+    // A document that changed since has not failed (src/pass/README.md, "One toggle is not evidence").
+    let tried = tries.get(&change.id.folded()).filter(|tried| tried.request == change.request());
     let sent = view.unknown().get(&change.id);
     Item {
         lane,
-        last_try: tried.map_or(0, |tried| tried.pass),
+        last_try: last_try(tries, &change.id),
         is_unknown: sent
             .is_some_and(|sent| RequestDigest::new(sent.action, &sent.payload) == change.request()),
         is_disabled: change.payload.is_disabled(),
@@ -97,6 +97,12 @@ fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherite
         not_before: inherited.not_before(change),
         turn: None,
     }
+}
+
+/// Returns the number of the pass that tried a toggle last, with this document or another one: otherwise, those that
+/// change with every commit would come first in each pass that a newer commit ends.
+fn last_try(tries: &HeldRequests, id: &ToggleId) -> u64 {
+    tries.get(&id.folded()).map_or(0, |tried| tried.pass)
 }
 
 /// The toggles that were unknown when this process opened the state, or that have a request of an earlier
@@ -148,7 +154,7 @@ pub(crate) fn remember<'a>(
     for (id, request, result) in lines {
         let earlier = before.get(&id.folded()).filter(|tried| tried.request == request);
         let Some(hold) = result.hold().filter(|hold| hold.memory() != HoldMemory::Nothing) else {
-            let unsent = earlier.filter(|_| !result.is_recorded());
+            let unsent = before.get(&id.folded()).filter(|_| !result.is_recorded());
             tries.extend(unsent.map(|tried| (id.folded(), tried.clone())));
             continue;
         };
@@ -308,6 +314,32 @@ mod tests {
             assert!(second[&id].pass > first[&id].pass);
             let unsent = after(&second, &ChangeResult::NotSent, 0);
             assert_eq!(unsent, second);
+        }
+
+        #[test]
+        fn a_document_that_changes_with_every_commit_keeps_no_other_toggle_from_its_turn() {
+            let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
+            let payload = serde_json::from_str::<Payload>(payload).unwrap();
+            let ids: Vec<ToggleId> = (0..9).map(|number| id(&format!("a/e{number}/c"))).collect();
+            let (mut tries, mut turns) = (HeldRequests::new(), vec![0; ids.len()]);
+            for pass in 0..9 {
+                // The documents of the first four change each time.
+                let request = |at: usize| match at < 4 && pass % 2 == 1 {
+                    true => RequestDigest::new(Action::Create, &payload),
+                    false => RequestDigest::new(Action::Update, &payload),
+                };
+                let mut order: Vec<usize> = (0..ids.len()).collect();
+                order.sort_by_key(|at| last_try(&tries, &ids[*at]));
+                // The service is down, and a newer commit ends the pass after three failures.
+                let mut results = vec![ChangeResult::NotSent; ids.len()];
+                for at in &order[..3] {
+                    results[*at] = ChangeResult::pending("503");
+                    turns[*at] += 1;
+                }
+                let lines = ids.iter().enumerate().map(|(at, id)| (id, request(at), &results[at]));
+                tries = remember(&tries, lines, &BTreeMap::new(), [], 0, 1.0);
+            }
+            assert_eq!(turns, [3; 9], "the same for all");
         }
 
         #[test]
