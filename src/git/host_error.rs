@@ -94,6 +94,9 @@ const SIGNS: &[(&str, GitFault)] = &[
     ("host key is known for", GitFault::HostKey),
     ("Permission denied (", GitFault::SshKeys),
     ("Too many authentication failures", GitFault::SshKeys),
+    // No repository has such an address, so it is that of a proxy.
+    ("could not read Username for 'http:", GitFault::Proxy),
+    ("could not read Password for 'http:", GitFault::Proxy),
     ("could not read Username", GitFault::NoCredentials),
     ("could not read Password", GitFault::NoCredentials),
     ("Authentication failed", GitFault::WrongCredentials),
@@ -427,6 +430,10 @@ mod tests {
             (
                 "fatal: could not read Username for 'https://h': terminal prompts disabled",
                 GitFault::NoCredentials,
+            ),
+            (
+                "fatal: could not read Password for 'http://user@proxy': terminal prompts disabled",
+                GitFault::Proxy,
             ),
             ("remote: No.\nfatal: Authentication failed for 'https://h/a/'", GitFault::WrongCredentials),
             (

@@ -37,7 +37,7 @@ impl GitWords {
         if telling.is_empty() {
             telling = said;
         }
-        Self { lines: telling.into_iter().map(str::to_owned).collect(), is_of_host }
+        Self { lines: telling.into_iter().map(without_users).collect(), is_of_host }
     }
 
     /// Keeps only what the host and its hooks printed.
@@ -73,6 +73,20 @@ impl fmt::Display for GitWords {
 /// Returns a line without the file of trusted certificates, which is another one in each step.
 fn without_bundle(line: &str) -> &str {
     line.split_once(" CAfile:").map_or(line, |(before, _)| before.trim_end_matches('.'))
+}
+
+/// Returns a line without the users of its URLs: that of a proxy may be a secret.
+fn without_users(line: &str) -> String {
+    let mut parts = line.split("://");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_end = |c: char| matches!(c, '/' | '\'' | '"') || c.is_whitespace();
+        let end = part.find(is_end).unwrap_or(part.len());
+        let host = part[..end].rfind('@').map_or(0, |at| at + 1);
+        text.push_str("://");
+        text.push_str(&part[host..]);
+    }
+    text
 }
 
 /// Splits stderr into lines, without the progress of a transfer.
@@ -153,6 +167,10 @@ mod tests {
                 ": Gitea: Unauthorized: not yours.",
             ),
             ("fatal: Could not read from remote repository.\n", ": Could not read from remote repository."),
+            (
+                "fatal: could not read Password for 'http://s3cr3t%40a:b@127.0.0.1:80': a@b, see https://h/a@b",
+                ": could not read Password for 'http://127.0.0.1:80': a@b, see https://h/a@b",
+            ),
             ("remote: \nremote: ERROR: No.\nremote: \n", ": No."),
             ("\u{1b}[2Jx\n::error::y", ": \\u{1b}[2Jx; ::error::y"),
             ("", ""),
