@@ -43,6 +43,11 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
                 description(status, body)
             ),
         ),
+        // No service says so of a toggle: the proxy, or a server that this name does not belong to.
+        (400 | 407 | 421, None) if status != 400 || matches!(body, Body::Other { .. }) => (
+            OutcomeKind::Misrouted,
+            format!("{}; check `--base-url` and the proxy", description(status, body)),
+        ),
         (400.., code) => (OutcomeKind::Refused, refused(status, code, body, trust)),
         (..=399, _) => (OutcomeKind::Misrouted, redirected(status, location.as_deref())),
     };
@@ -360,7 +365,11 @@ mod tests {
             (405, HTML, Proven, "misrouted", Unknown),
             (400, JSON, Unproven, "refused", NotStored),
             (400, NOTHING, Unproven, "refused", NotStored),
-            (400, HTML, Unproven, "refused", Unknown),
+            (400, HTML, Unproven, "misrouted", Unknown),
+            (400, HTML, Proven, "misrouted", Unknown),
+            (407, HTML, Proven, "misrouted", Unknown),
+            (407, JSON, Proven, "refused", NotStored),
+            (421, NOTHING, Proven, "misrouted", NotStored),
             (409, JSON, Proven, "refused", NotStored),
             (410, JSON, Proven, "refused", NotStored),
             (413, HTML, Unproven, "refused", Unknown),

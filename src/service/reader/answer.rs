@@ -25,10 +25,19 @@ pub(super) fn parse<T: DeserializeOwned>(received: &Received, expected: &str) ->
         Some((text, Length::Whole)) => text,
     };
     serde_json::from_slice(&text).map_err(|error| match error.classify() {
+        // That of a gateway in place of the service, which says nothing about what was read.
+        Category::Data if is_blank(&text) => {
+            Outcome { kind: OutcomeKind::Misrouted, ..unexpected(received, expected, &error) }
+        }
         Category::Data => unexpected(received, expected, &error),
         Category::Eof if !text.trim_ascii().is_empty() => cut_short(received.status, expected),
         Category::Eof | Category::Io | Category::Syntax => not_json(received, expected),
     })
+}
+
+/// Returns whether JSON contains nothing.
+fn is_blank(text: &[u8]) -> bool {
+    matches!(text.trim_ascii(), b"{}" | b"[]" | b"null")
 }
 
 /// Classifies a response that is not a success.
