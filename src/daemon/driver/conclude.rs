@@ -81,7 +81,7 @@ impl Driver {
             status.suspensions = suspensions;
             // A pass without news leaves them as they are.
             if result.is_ok() && (toggles.is_some() || status.is_in_sync()) {
-                status.toggles_at = Some(at);
+                (status.toggles_at, status.recorded) = (Some(at), None);
             }
             if let Some(toggles) = toggles {
                 status.set_toggles(toggles);

@@ -27,11 +27,11 @@ use crate::daemon::loop_state::LoopState;
 use crate::daemon::probe::HeadProbe;
 use crate::daemon::status::{Status, ToggleStatus, toggles};
 use crate::daemon::{DriverCommand, Heartbeat, Metrics, Trigger};
-use crate::model::{CommitId, Suspension, chain, rfc3339};
-use crate::pass::{Config, Error, Observe, PassContext, PassInputs, Reconciler, Report};
+use crate::model::{CommitId, Suspension, chain, counted, rfc3339};
+use crate::pass::{Config, Error, Observe, PassContext, PassInputs, Reconciler, Report, applied_tree};
 use crate::plan::hold::{STATE_LOST, Unapplied, first_pass_advice};
 use crate::state;
-use crate::state::Revisions;
+use crate::state::{Revisions, StateSnapshot};
 
 /// The interval at which a local ref is looked up, and at which a follower tries to become the writer.
 const TICK: Duration = Duration::from_secs(1);
@@ -373,6 +373,7 @@ impl Driver {
                 self.status.send_modify(|status| status.role = Role::Writer);
                 self.metrics.writer(true);
                 self.report_suspensions(&reconciler);
+                self.show_applied(reconciler.view());
                 state.schedule.no_later_than(Instant::now());
                 Ok(reconciler)
             }
@@ -459,6 +460,23 @@ impl Driver {
             );
         }
         self.show(suspensions);
+    }
+
+    /// Shows how many toggles are applied, because the first pass may fail.
+    fn show_applied(&self, view: &StateSnapshot) {
+        if self.status.borrow().toggles_at.is_some() {
+            return;
+        }
+        let reader = view.reader().map_err(Error::from);
+        let applied = reader.and_then(|reader| applied_tree(view, reader.as_ref()));
+        // The first pass reports a state that cannot be read.
+        let count = applied.map_or(0, |applied| applied.len());
+        let at = view.last_clean_pass().map(|pass| format!(", as of the pass at {}", rfc3339(pass.at)));
+        let recorded = (count > 0).then(|| {
+            let (toggles, at) = (counted(count, "applied toggle"), at.unwrap_or_default());
+            format!("the state has {toggles}{at}; no pass since the start has read them")
+        });
+        self.status.send_modify(|status| status.recorded = recorded);
     }
 
     /// Reports a failed pass, because no pass can run without the state.

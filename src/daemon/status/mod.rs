@@ -290,6 +290,8 @@ pub struct Status {
     /// The time of the pass after which the toggles are shown, in seconds since 1970-01-01 UTC; none before
     /// the first one that read them.
     pub toggles_at: Option<i64>,
+    /// What the state has of before the start, until a pass has read the toggles.
+    pub recorded: Option<String>,
     /// Sorted by id. Set with [`Status::set_toggles`].
     pub toggles: Arc<Vec<ToggleStatus>>,
     /// The withheld toggles, grouped.
@@ -357,6 +359,7 @@ impl Status {
         remarks
             .chain(withheld)
             .chain(self.unrecorded.clone())
+            .chain(self.recorded.clone())
             .chain(idle)
             .chain(drift)
             .chain(history)
@@ -430,6 +433,8 @@ impl<'a> StatusJson<'a> {
             awaits_scan: _,
             next_pass,
             toggles_at,
+            // One of the remarks.
+            recorded: _,
             // Each output lists them in its own way.
             toggles: _,
             withheld,
