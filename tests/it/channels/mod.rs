@@ -7,7 +7,7 @@
 mod stage;
 
 use gitoggle::model::ServiceKind::{self, Documented, FeatureProbe};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, Daemon, Gitoggle, Repo, body, targeting};
 use stage::{Channels, Stage, TOGGLES};
@@ -91,9 +91,11 @@ const ROWS: [Row; 31] = [
     },
     Row {
         name: "the service is down",
+        // So many that the pass looks whether the service is back until it gives up, however fast the tries are.
+        settings: |_, run| run.set("max-change-ratio", "1"),
         breaks: |stage, _| {
             stage.service_is_down();
-            stage.change(3, 21, "Change three");
+            stage.change(TOGGLES, 21, "Change all");
         },
         cause: |_| "the service gave no useful response for 1 s (`--give-up-after`)",
         advice: |_| "check the service; the next pass sends the unconfirmed changes",
@@ -577,14 +579,63 @@ fn shared_state_without_a_record_has_the_same_words_in_every_channel() {
 }
 
 #[test]
+fn what_is_held_is_logged_once_and_what_is_sent_is_counted_with_every_kind_of_service() {
+    let partly = "windows:\n  - { deny: \"shop/prod/t0*\", at: \"2020-01-01 - 2099-12-31\", zone: UTC }\n";
+    for kind in [Documented, FeatureProbe] {
+        for (window, held, sent) in [(None, TOGGLES, None), (Some(partly), 10, Some(TOGGLES - 10))] {
+            let stage = Stage::applied(kind);
+            let daemon = stage.daemon(|run| {
+                let run = if kind == FeatureProbe { run.set("drift-interval", "1s") } else { run };
+                match window {
+                    Some(window) => {
+                        let config = stage.world.write("partly.yaml", window);
+                        run.set("config", config).set("max-change-ratio", "1")
+                    }
+                    None => run,
+                }
+            });
+            stage.change(TOGGLES, 21, "Change all");
+            let count = format!("\"count\":{held}");
+            let is_held =
+                || daemon.log().lines().any(|line| line.contains("held_more") && line.contains(&count));
+            assert!(stage::in_time(is_held), "{}", daemon.log());
+            // Nothing is logged again by later passes and scans.
+            let (passes, scans) = (daemon.passes(), r#"gitoggle_drift_scans_total{result="success"}"#);
+            let scanned =
+                |count| kind == Documented || daemon.metric(scans).is_some_and(|found| found >= count);
+            assert!(stage::in_time(|| daemon.passes() >= passes + 3.0 && scanned(3.0)), "{}", daemon.log());
+            let log = daemon.log();
+            let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let lines: Vec<Value> = lines.collect();
+            let events = |name: &str| lines.iter().filter(|line| line["event"] == name).collect::<Vec<_>>();
+            assert_eq!((events("held").len(), events("held_more").len()), (0, 1), "{kind:?}: {log}");
+            let published: Vec<_> =
+                events("publishing").iter().map(|line| line["changes"].as_u64()).collect();
+            assert_eq!(
+                published,
+                sent.map(|sent| Some(sent as u64)).into_iter().collect::<Vec<_>>(),
+                "{log}"
+            );
+            daemon.stops_cleanly();
+        }
+    }
+}
+
+#[test]
 fn a_page_before_the_first_pass_does_not_say_that_there_are_no_toggles() {
     for kind in [Documented, FeatureProbe] {
         let stage = Stage::applied(kind);
         stage.host_answers(Answer::status(503));
         let daemon = Daemon::start(&stage.world, |run| stage.settings(run));
         daemon.is_unready_for(&["could not communicate with"]);
-        let page = Channels::of(&daemon).page;
+        let Channels { page, status, .. } = Channels::of(&daemon);
         assert!(page.contains("Not known yet: no pass since the start has read the toggles."), "{page}");
+        // What is recorded is told with its time.
+        let applied = format!("the state has {TOGGLES} applied toggles, as of the pass at 20");
+        assert!(
+            page.contains(&applied) && status["remarks"].to_string().contains(&applied),
+            "{page} {status}"
+        );
         daemon.stops_cleanly();
     }
 }
@@ -655,7 +706,7 @@ fn another_process_that_publishes_on_the_shared_state_has_the_same_words_in_ever
         assert!(says(&channels.page) && says(&channels.status["remarks"].to_string()), "{channels:?}");
         assert!(channels.log.iter().any(|line| says(line)), "{channels:?}");
         assert_eq!(daemon.metric("gitoggle_writer"), Some(0.0));
-        assert_eq!(stage.messages(), Vec::<serde_json::Value>::new(), "nobody has to act");
+        assert_eq!(stage.messages(), Vec::<Value>::new(), "nobody has to act");
         daemon.stops_cleanly();
         other.into_iter().for_each(crate::support::command::Running::kill);
     }
@@ -727,7 +778,7 @@ fn a_webhook_that_is_too_large_has_the_same_cause_and_advice_in_every_channel() 
         says(&channels.page);
         says(channels.log.iter().find(|line| line.contains("webhook")).unwrap());
         assert_eq!(daemon.metric(r#"gitoggle_webhooks_total{result="refused"}"#), Some(1.0));
-        assert_eq!(stage.messages(), Vec::<serde_json::Value>::new());
+        assert_eq!(stage.messages(), Vec::<Value>::new());
         daemon.stops_cleanly();
     }
 }
@@ -739,7 +790,7 @@ struct Refusal {
     read: &'static str,
 }
 
-const REFUSALS: [Refusal; 9] = [
+const REFUSALS: [Refusal; 13] = [
     Refusal { answer: || Answer::html(404), publish: "misrouted", read: "misrouted" },
     Refusal { answer: || Answer::json(404, "{}"), publish: "misrouted", read: "misrouted" },
     Refusal {
@@ -755,11 +806,16 @@ const REFUSALS: [Refusal; 9] = [
     },
     Refusal { answer: || Answer::json(405, "{}"), publish: "misrouted", read: "misrouted" },
     Refusal { answer: || Answer::html(200), publish: "misrouted", read: "misrouted" },
+    Refusal { answer: || Answer::html(400), publish: "misrouted", read: "misrouted" },
+    Refusal { answer: || Answer::html(407), publish: "misrouted", read: "misrouted" },
+    Refusal { answer: || Answer::status(421), publish: "misrouted", read: "misrouted" },
     Refusal {
         answer: || Answer::status(302).header("Location", "https://localhost/login"),
         publish: "misrouted",
         read: "misrouted",
     },
+    // A publish needs no more than that.
+    Refusal { answer: || Answer::json(200, "{}"), publish: "applied", read: "misrouted" },
     Refusal { answer: || Answer::status(403), publish: "forbidden", read: "forbidden" },
     Refusal { answer: || Answer::status(401), publish: "unauthorized", read: "unauthorized" },
 ];
@@ -798,7 +854,10 @@ fn a_refusal_counts_where_it_happens_and_an_alert_knows_it() {
                     let is_counted = stage::in_time(|| daemon.metric(&counter) >= wanted);
                     assert!(is_counted, "{place} ({}): {outcome}: {}", kind.as_str(), daemon.log());
                     let is_known = |line: &str| line.contains(metric) && line.contains(outcome);
-                    assert!(*outcome == "refused" || alerts.lines().any(is_known), "{metric} {outcome}");
+                    assert!(
+                        ["applied", "refused"].contains(outcome) || alerts.lines().any(is_known),
+                        "{metric} {outcome}"
+                    );
                 }
                 daemon.stops_cleanly();
             });
