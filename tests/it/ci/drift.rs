@@ -171,10 +171,29 @@ fn the_pipeline_of_gitlab_turns_drift_into_one_merge_request() {
         ("GITOGGLE_BASE_URL", base_url.as_str()),
         ("GITOGGLE_TOKEN", SERVICE_TOKEN),
     ];
-    let job = |name: &str| {
-        gitlab(&hosted, &service.url(), "gitoggle-drift", &hosted.clone(name, "origin/main"), &scheduled)
+    let own = || serde_json::json!({ "title": "t", "body": "b", "head": "gitoggle-drift", "base": "main" });
+    let close = || {
+        let mut held = hosted.forge.held();
+        let opened = held.opened.values_mut().filter(|request| !is_of_others(request));
+        opened.for_each(|request| request["state"] = "closed".into());
     };
-    // A merge request of a branch is opened once, however often it is pushed.
+    let job = |name: &str| {
+        let before = hosted.drift_branch();
+        let job =
+            gitlab(&hosted, &service.url(), "gitoggle-drift", &hosted.clone(name, "origin/main"), &scheduled);
+        match hosted.drift_branch() {
+            None => close(),
+            // A merge request of a branch is opened once, however often it is pushed.
+            after if after != before && hosted.open_requests() == 0 => {
+                let mut held = hosted.forge.held();
+                let number = held.opened.keys().max().unwrap() + 1;
+                held.opened.insert(number, own());
+            }
+            _ => {}
+        }
+        job
+    };
+    hosted.forge.held().opened.extend([(5, strangers()), (6, to_another_base())]);
     let request = || {
         let Ok(text) = std::fs::read_to_string(&options) else { return Vec::new() };
         let mut options: BTreeMap<&str, &str> = BTreeMap::new();
@@ -191,4 +210,18 @@ fn the_pipeline_of_gitlab_turns_drift_into_one_merge_request() {
         vec![format!("{}\n\n{inner}", options["merge_request.title"])]
     };
     hosted.drifts(job, request);
+    hosted.changes(50, "once more");
+    job("once more").exits(0, &["replaced shop/prod/pay"]);
+    assert_eq!(hosted.open_requests(), 1);
+    let pushed = hosted.drift_branch();
+    job("open").exits(0, &["replaced shop/prod/pay"]);
+    assert_eq!(hosted.drift_branch(), pushed);
+    // Somebody closes it, although the change is still there: the next job opens another one.
+    close();
+    job("closed").exits(0, &["replaced shop/prod/pay"]);
+    assert_eq!(hosted.open_requests(), 1);
+    assert_ne!(hosted.drift_branch(), pushed);
+    hosted.forge.held().is_away = true;
+    job("away").exits(1, &["the forge is away"]);
+    hosted.forge.held().is_away = false;
 }

@@ -103,6 +103,7 @@ fn answer_to(
         {
             merged(kind, held, query)
         }
+        (Kind::GitLab, "GET", ["merge_requests"]) => Some(open_requests(held, query)),
         (Kind::GitHub | Kind::Gitea, _, ["pulls", rest @ ..]) => {
             opened(kind, held, method, rest, query, body)
         }
@@ -341,6 +342,20 @@ fn opened(
         }
         _ => None,
     }
+}
+
+/// Answers the list of GitLab's open merge requests with this source and target, those of forks included.
+fn open_requests(held: &Held, query: &str) -> Answer {
+    let pairs: BTreeMap<&str, &str> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
+    let entry = |(number, request): (&u64, &Value)| {
+        let head = request["head"].as_str()?;
+        let (project, branch) = head.split_once(':').map_or((55, head), |(_, branch)| (77, branch));
+        let is_wanted = request["state"] != "closed"
+            && branch == pairs["source_branch"]
+            && request["base"] == pairs["target_branch"];
+        is_wanted.then(|| json!({ "iid": number, "project_id": 55, "source_project_id": project }))
+    };
+    ok(200, &held.opened.iter().filter_map(entry).collect())
 }
 
 fn ok(status: u16, body: &Value) -> Answer {
