@@ -32,6 +32,13 @@ impl ChangeDigest {
         Self(hash.chain_update(meaning).chain_update("}}").finalize().into())
     }
 
+    /// Returns the digest of the request that switches a toggle off because its document was removed. It sends what
+    /// was applied last, which a plan of a pull request does not know.
+    pub(crate) fn of_removal(id: &ToggleId) -> Self {
+        let hash = Sha256::new().chain_update(id.as_str()).chain_update([0]);
+        Self(hash.chain_update("removed").finalize().into())
+    }
+
     /// Returns the part of the digest that a review lists. 128 bits, so that a comment has room for
     /// thousands.
     fn listed(self) -> ListedDigest {

@@ -491,9 +491,12 @@ impl Change {
         self.attribution.is_guessed() && !self.is_retry
     }
 
-    /// Returns the digest of what is sent.
+    /// Returns the digest of what a review of it lists.
     pub fn digest(&self) -> ChangeDigest {
-        ChangeDigest::new(&self.id, &self.payload)
+        match self.action {
+            Action::Disable => ChangeDigest::of_removal(&self.id),
+            Action::Adopt | Action::Create | Action::Update => ChangeDigest::new(&self.id, &self.payload),
+        }
     }
 }
 

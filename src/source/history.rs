@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, btree_map, hash_map};
 use super::Error;
 use super::Parents;
 use super::reader::Reader;
-use super::search::{TreeCache, folder};
+use super::search::{self, TreeCache, folder};
 use crate::git::CommitNode;
 use crate::git::commit::boundary;
 use crate::model::{CommitId, EntryKind, ObjectId, TreeDiff};
@@ -125,14 +125,15 @@ pub(super) enum FoundCommit {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Moves {
     Followed,
-    Ignored,
+    /// Only to the other extension of a document, with which it is that of the same toggle.
+    OfExtension,
 }
 
 /// Decides whether the version of a path (by number) asks for the same as the newest one.
 pub(super) type IsSame<'a> = dyn FnMut(usize, ObjectId) -> Result<bool, Error> + 'a;
 
 /// Returns for each of `paths` (counted from the top) the newest commit that changed its meaning, beginning
-/// at `start`.
+/// at `start`. Follows a document to its other extension.
 ///
 /// A path that no commit ever touched has none. Versions that mean the same are never compared with each
 /// other, only with the newest one: the walk reaches a commit only while everything after it means the same.
@@ -146,7 +147,7 @@ pub(super) fn last_commits(
     let mut found = vec![None; paths.len()];
     let mut walk = Walk::new(reader);
     walk.visit(start, Open::new(paths.iter().copied()))?;
-    for (commit, open) in walk.run(parents, Moves::Ignored, is_same)? {
+    for (commit, open) in walk.run(parents, Moves::OfExtension, is_same)? {
         open.each(&mut |number| found[number] = Some(FoundCommit::Commit(commit.id)));
     }
     for (number, _) in walk.cut {
@@ -246,8 +247,11 @@ impl<'a> Walk<'a> {
                 });
                 self.visit(parent, reworded)?;
             }
-            if let (Moves::Followed, [parent]) = (moves, commit.parents(parents)) {
-                let moved = self.moved(&commit, *parent, &mut open, is_same)?;
+            if let [parent] = commit.parents(parents) {
+                let moved = match moves {
+                    Moves::Followed => self.moved(&commit, *parent, &mut open, is_same)?,
+                    Moves::OfExtension => self.respelled(*parent, &mut open, is_same)?,
+                };
                 self.visit(*parent, moved)?;
             }
             if commit.parents(Parents::All).is_empty() {
@@ -353,6 +357,29 @@ impl<'a> Walk<'a> {
                 None => open.insert(&path, number),
             }
             removed.insert(stem(&path).to_owned(), candidates);
+        }
+        Ok(moved)
+    }
+
+    /// Moves the paths whose file has its other extension in `parent`, with the same meaning, out of `open`, and
+    /// returns them with these names. `open` was compared with `parent` last.
+    fn respelled(
+        &mut self,
+        parent: CommitId,
+        open: &mut Open,
+        is_same: &mut IsSame<'_>,
+    ) -> Result<Open, Error> {
+        let (mut added, mut moved) = (Vec::new(), Open::default());
+        open.take_added("", &mut added);
+        if added.is_empty() {
+            return Ok(moved);
+        }
+        let tree = self.commit(parent)?.0.tree;
+        for (path, number) in added {
+            match search::other_document(&mut self.trees, tree, &path)? {
+                Some((other, version)) if is_same(number, version)? => moved.insert(&other, number),
+                _ => open.insert(&path, number),
+            }
         }
         Ok(moved)
     }

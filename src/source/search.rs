@@ -57,8 +57,27 @@ pub(super) fn file_at(reader: &Reader, start: CommitId, path: &str) -> Result<Op
     })
 }
 
-/// Returns those of `among` in which the file at `path` (relative to the top) means something else than in
-/// `tree`, and the ancestors of these in `among`. `commits` has each commit before its parents. Where a partial
+/// Returns the path of the same document with its other extension; none for a path that no document can have.
+fn with_other_extension(path: &str) -> Option<String> {
+    let swapped = |from: &str, to: &str| path.strip_suffix(from).map(|stem| format!("{stem}{to}"));
+    swapped(".yaml", ".yml").or_else(|| swapped(".yml", ".yaml"))
+}
+
+/// Returns the document at `path` with its other extension, and that path.
+pub(super) fn other_document(
+    trees: &mut TreeCache<'_>,
+    tree: ObjectId,
+    path: &str,
+) -> Result<Option<(String, ObjectId)>, Error> {
+    let Some(other) = with_other_extension(path) else { return Ok(None) };
+    Ok(match file(trees, tree, &other)? {
+        FileAt::File(id) => Some((other, id)),
+        FileAt::Missing | FileAt::Nothing => None,
+    })
+}
+
+/// Returns those of `among` in which the document at `path` (relative to the top) means something else than in
+/// `tree`, whatever its extension is, and the ancestors of these in `among`. `commits` has each commit before its parents. Where a partial
 /// clone lacks a tree, nobody knows what the file means there.
 pub(super) fn undone(
     trees: &mut TreeCache<'_>,
@@ -81,7 +100,7 @@ pub(super) fn undone(
                 };
                 let version = match file(trees, node.tree, path)? {
                     FileAt::Missing => None,
-                    FileAt::Nothing => Some(None),
+                    FileAt::Nothing => Some(other_document(trees, node.tree, path)?.map(|(_, id)| id)),
                     FileAt::File(id) => Some(Some(id)),
                 };
                 let is_same = match version {

@@ -638,6 +638,40 @@ fn a_branch_that_took_a_direct_push_and_is_merged_beside_it_is_not_planned_from_
 }
 
 #[test]
+fn a_removal_is_reviewed_although_an_older_merge_was_not_applied() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        let repo = &team.world.repo;
+        let began = repo.head();
+        repo.branch("r2").remove("shop/prod/t0.yaml").commit("Remove t0");
+        let plan = team.world.bare("plan").set("repo", repo.path()).set("on-remove", "disable");
+        let plan = team.forge.job_for(2, &team.world, plan).env("CI_MERGE_REQUEST_DIFF_BASE_SHA", began);
+        plan.arg("--pull-request").set("comment-on", team.forge.name()).exit(0).any_output();
+        team.merge(2, Merge::Commit).job().set("on-remove", "disable").exit(0).any_output();
+        let sent = team.world.service.take();
+        assert_eq!((sent.len(), sent[0].toggle().as_str()), (1, "shop/prod/t0"), "{kind:?}");
+        assert_eq!(sent[0].body()["disabled"], true, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_merged_change_is_reviewed_although_its_file_got_another_extension_before_it_was_applied() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        let repo = &team.world.repo;
+        repo.branch("r2").rename("shop/prod/t0.yaml", "shop/prod/t0.yml").commit("Rename t0");
+        team.plan(2).merge(2, Merge::Commit).publishes(&["t0"]);
+        // What nobody reviewed is still held, whatever its extension is.
+        repo.rename("shop/prod/t0.yml", "shop/prod/t0.yaml").file("shop/prod/t0.yaml", doc(22));
+        repo.commit("Rename it back, and change it");
+        team.job().exit(4).any_output();
+        team.sent(&[]);
+    }
+}
+
+#[test]
 fn a_held_push_costs_few_requests_however_much_is_merged_later() {
     const LATER: u64 = 50;
     for kind in KINDS {
