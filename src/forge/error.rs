@@ -55,8 +55,8 @@ impl fmt::Display for Limit {
 
 fn refusal(status: u16, message: &str) -> String {
     match message {
-        // Gitea answers so for a pull request or a commit that does not exist.
-        "" if status >= 500 => {
+        // Gitea answers so for a pull request or a commit that does not exist. A proxy has other statuses.
+        "" if status == 500 => {
             format!("the forge responded with {status} without a reason; it may not have this object")
         }
         "" => format!("the forge responded with {status}"),
