@@ -10,6 +10,8 @@
 # `plan` writes plan.md for the reviewer and plan.json for `apply`. Keep plan.json as an artifact of the job, and copy it to the
 # job that applies, which removes it: a file of an older run is never used.
 set -eu
+# Not every CI system sets it. With it, the commands that are printed have the settings of this run, for a reader elsewhere.
+export CI="${CI:-true}"
 
 case "${1-} $#" in
 "plan 2")

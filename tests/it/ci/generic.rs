@@ -49,8 +49,14 @@ fn the_script_for_other_systems_hands_the_review_over() {
     hosted.push();
     let other = hosted.clone("other", "origin/main");
     other.write("plan.json", &review);
-    run(&other, "apply")
-        .exits(4, &["not reviewed: it came from commit", "which the review `plan.json` does not list"]);
+    run(&other, "apply").exits(
+        4,
+        &[
+            "not reviewed: it came from commit",
+            "which the review `plan.json` does not list",
+            "--state-remote",
+        ],
+    );
     for decision in DECISIONS {
         other.write("plan.json", &review);
         decide(&other, "apply", decision).exits(4, &["not reviewed"]);
