@@ -187,8 +187,8 @@ impl<'a> Section<'a> {
     }
 
     fn heading(&self) -> String {
-        /// No reader wants to read the names of a thousand environments.
-        const MOST_NAMED: usize = 20;
+        /// A review is about all of them. The names of a thousand would leave no room for the changes.
+        const MOST_NAMED: usize = 300;
         let mut counts = StateCounts::default();
         if !self.published.is_empty() {
             let state = if self.is_refused { "waiting" } else { "to publish" };
@@ -198,7 +198,9 @@ impl<'a> Section<'a> {
         match self.environments.as_slice() {
             [one] => format!("#### {} {counts}\n\n", code(&one.to_string())),
             several => {
-                let names = several.iter().take(MOST_NAMED).map(|one| code(&one.to_string()));
+                let mut first: Vec<&EnvironmentId> = several.iter().collect();
+                first.sort_by_key(|one| !is_production(one));
+                let names = first.into_iter().take(MOST_NAMED).map(|one| code(&one.to_string()));
                 let names = names.collect::<Vec<_>>().join(", ");
                 let more = match several.len().saturating_sub(MOST_NAMED) {
                     0 => String::new(),
