@@ -198,9 +198,7 @@ impl<'a> Section<'a> {
         match self.environments.as_slice() {
             [one] => format!("#### {} {counts}\n\n", code(&one.to_string())),
             several => {
-                let mut first: Vec<&EnvironmentId> = several.iter().collect();
-                first.sort_by_key(|one| !is_production(one));
-                let names = first.into_iter().take(MOST_NAMED).map(|one| code(&one.to_string()));
+                let names = several.iter().take(MOST_NAMED).map(|one| code(&one.to_string()));
                 let names = names.collect::<Vec<_>>().join(", ");
                 let more = match several.len().saturating_sub(MOST_NAMED) {
                     0 => String::new(),
