@@ -40,7 +40,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         summary: Summary {
             text: plan.summary(),
             changes: counts.changes,
-            held: plan.withheld_in(ToggleState::Held) + plan.withheld_in(ToggleState::Drifted),
+            held: plan.withheld().len(),
             first_pass: counts.first_pass,
             orphans: plan.orphans().len(),
             invalid: counts.invalid,

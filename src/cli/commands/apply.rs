@@ -498,19 +498,15 @@ impl<'a> ReportJson<'a> {
         });
         let (totals, is_tried) = (Totals::of(report), report.lines().next().is_some());
         let counts = PassCounts {
-            text: match totals.line(report) {
-                Some(line) => line,
-                None if is_tried => totals.recorded(),
-                // The text of a pass that tried nothing is that of its plan.
-                None => plan.summary(),
-            },
-            changes: if is_tried { totals.changes() } else { plan.counts().changes },
+            text: totals.line(report).unwrap_or_else(|| totals.recorded()),
+            changes: totals.changes(),
             failed: totals.failed.len(),
             held: totals.held.len(),
             records: totals.converged.len(),
         };
         Self {
-            plan: json(plan).carried_out(counts),
+            // Of a pass that tried nothing, the text is the plan, which has its own numbers.
+            plan: if is_tried { json(plan).carried_out(counts) } else { json(plan) },
             results: results.collect(),
             totals,
             stopped: report.stopped.as_ref().map(ToString::to_string),
