@@ -1,6 +1,7 @@
 //! The steps from files to a plan: compare, decide, hold, attribute. The other side is the recorded state or
 //! another revision; everything else is the same.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -140,16 +141,31 @@ struct Removed {
     at: usize,
     /// The path under the root.
     path: String,
+    id: ToggleId,
     /// The content that was published last.
     object: ObjectId,
-    recorded: Vec<CommitId>,
+    /// The revisions that were recorded since, once they are needed.
+    recorded: OnceCell<Vec<CommitId>>,
 }
 
 impl Removed {
     /// Returns whether the file `path` with this content came with the removal: it was not beside the document
     /// in any recorded revision. So a copy in one commit and the removal in the next are a move.
-    fn came_as(&self, path: &str, object: ObjectId, snapshot: &Snapshot) -> Result<bool, Error> {
-        Ok(!snapshot.was_beside(&self.path, path, object, &self.recorded)?)
+    fn came_as(
+        &self,
+        path: &str,
+        object: ObjectId,
+        snapshot: &Snapshot,
+        applied: AppliedSide<'_>,
+    ) -> Result<bool, Error> {
+        let known = match self.recorded.get() {
+            Some(known) => known,
+            None => {
+                let found = recorded(&self.id, applied)?;
+                self.recorded.get_or_init(|| found)
+            }
+        };
+        Ok(!snapshot.was_beside(&self.path, path, object, known)?)
     }
 }
 
@@ -166,11 +182,17 @@ fn hold_moved(
     applied: AppliedSide<'_>,
     rules: &Rules,
 ) -> Result<(), Error> {
-    let removed = removed(comparison, applied, rules)?;
+    let removed = removed(comparison, applied, rules);
     // What was removed was applied.
     let (false, Some(before)) = (removed.is_empty(), applied.trees()?) else { return Ok(()) };
     let (trees, snapshot) = (files.open()?, files.snapshot);
-    let with_content = |object| removed.iter().filter(move |one| one.object == object);
+    let (mut by_object, mut by_key) =
+        (HashMap::<_, Vec<&Removed>>::new(), HashMap::<_, Vec<&Removed>>::new());
+    for one in &removed {
+        by_object.entry(one.object).or_default().push(one);
+        by_key.entry(one.id.toggle()).or_default().push(one);
+    }
+    let with_content = |object| by_object.get(&object).into_iter().flatten().copied();
     let moved_then = moved_then(&removed, snapshot, rules)?;
     let (mut unread, mut renamed) = (Vec::new(), Vec::new());
     each_file(&*trees, files.root_tree(), |path, id| {
@@ -180,7 +202,7 @@ fn hold_moved(
         };
         let then = moved_then.get(&toggle).into_iter().flatten().copied();
         for one in with_content(id).chain(then) {
-            if one.came_as(path, one.object, snapshot)? {
+            if one.came_as(path, one.object, snapshot, applied)? {
                 renamed.push((one.at, toggle.clone()));
             }
         }
@@ -189,16 +211,14 @@ fn hold_moved(
     for (path, id) in unread {
         let meaning = |blob: &Blob| document::read("", blob, rules.kind).payload;
         let mut moved: Vec<&Removed> = with_content(id).collect();
-        for key in keys_in(&path) {
-            for one in removed.iter().filter(|one| comparison.differences[one.at].id.toggle() == key) {
-                let applied = comparison.differences[one.at].applied.first();
-                let Some(old) = applied.filter(|_| moved.iter().all(|other| other.at != one.at)) else {
-                    continue;
-                };
-                let old = meaning(&before.blob(old.id, LARGEST_DOCUMENT)?);
-                if old.is_some() && old == meaning(&trees.blob(id, LARGEST_DOCUMENT)?) {
-                    moved.push(one);
-                }
+        for one in keys_in(&path).filter_map(|key| by_key.get(key)).flatten() {
+            let applied = comparison.differences[one.at].applied.first();
+            let Some(old) = applied.filter(|_| moved.iter().all(|other| other.at != one.at)) else {
+                continue;
+            };
+            let old = meaning(&before.blob(old.id, LARGEST_DOCUMENT)?);
+            if old.is_some() && old == meaning(&trees.blob(id, LARGEST_DOCUMENT)?) {
+                moved.push(one);
             }
         }
         if moved.is_empty() {
@@ -212,7 +232,7 @@ fn hold_moved(
         let full = trees::join(&rules.root, &path);
         let mut is_new = true;
         for one in moved {
-            if !one.came_as(&path, object, snapshot)? {
+            if !one.came_as(&path, object, snapshot, applied)? {
                 continue;
             }
             if std::mem::take(&mut is_new) {
@@ -236,7 +256,7 @@ fn hold_moved(
 }
 
 /// Returns the documents in scope that were removed.
-fn removed(comparison: &Comparison, applied: AppliedSide<'_>, rules: &Rules) -> Result<Vec<Removed>, Error> {
+fn removed(comparison: &Comparison, applied: AppliedSide<'_>, rules: &Rules) -> Vec<Removed> {
     let (unknown, settled) = (applied.view.unknown(), applied.view.settled());
     let mut all = Vec::new();
     for (at, one) in comparison.differences.iter().enumerate() {
@@ -248,11 +268,12 @@ fn removed(comparison: &Comparison, applied: AppliedSide<'_>, rules: &Rules) -> 
         all.push(Removed {
             at,
             path: rules.layout.path(&one.id, file.format),
+            id: one.id.clone(),
             object: sent.map_or(file.id, |sent| sent.object),
-            recorded: recorded(&one.id, applied)?,
+            recorded: OnceCell::new(),
         });
     }
-    Ok(all)
+    all
 }
 
 /// Returns the toggles whose documents had the content of removed ones at the commits that removed these.
