@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
 use super::proxy::{ProxySettingError, check_proxies};
 use super::read_limited;
 use crate::model::escaped;
@@ -216,7 +220,19 @@ impl Network {
         if certificates.is_empty() {
             return Err(NetworkError::NoCertificate(path.to_owned()));
         }
-        Ok(certificates)
+        // The client would say later that the certificate of its peer is malformed.
+        let is_certificate = |found: Result<CertificateDer<'_>, _>| {
+            found.is_ok_and(|found| RootCertStore::empty().add(found).is_ok())
+        };
+        match CertificateDer::pem_slice_iter(&pem).all(is_certificate) {
+            true => Ok(certificates),
+            false => Err(NetworkError::CaFile {
+                path: path.to_owned(),
+                source: io::Error::other(
+                    "a certificate in it is malformed, as in a file that is half written",
+                ),
+            }),
+        }
     }
 }
 

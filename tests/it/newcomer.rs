@@ -55,6 +55,10 @@ fn a_missing_ca_file_is_reported_even_if_nothing_is_sent() {
         (missing.clone(), "could not read the CA file `$TMP/nowhere`"),
         (world.write("empty", ""), "does not contain a PEM certificate"),
         (world.write("damaged", damaged), "could not read the CA file `$TMP/damaged`"),
+        (
+            world.write("half", &damaged.replace('%', "eHg=")),
+            "could not read the CA file `$TMP/half`\n  caused by: a certificate in it is malformed",
+        ),
     ] {
         let reconcile = world.bare("reconcile").env("GITOGGLE_ADMIN_TOKEN", ADMIN);
         for run in [world.apply(), world.daemon(), reconcile] {
