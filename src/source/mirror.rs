@@ -14,7 +14,7 @@ use super::revisions::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
 use super::{Error, HeadKind};
 use crate::git::refs::{self, RefTarget};
-use crate::git::{self, Advertised, GitFault, Repository, RepositoryPool, TemporaryFolder};
+use crate::git::{self, Advertised, GitFault, Libgit2Error, Repository, RepositoryPool, TemporaryFolder};
 use crate::model::CommitId;
 
 /// The name of the wanted ref in the mirror.
@@ -304,16 +304,22 @@ fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
 }
 
 fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
-    let repository = git::init_bare(folder)?;
-    git::set_config_value(&repository, URL_KEY, &config.location.to_string())?;
+    // A full disk is not a fault of the repository, and only its folder shows which disk it is.
+    let failed = |error: Libgit2Error| match error.io_fault() {
+        Some(fault) => io("write to", folder.to_owned(), fault),
+        None => error.into(),
+    };
+    let repository = git::init_bare(folder).map_err(failed)?;
+    git::set_config_value(&repository, URL_KEY, &config.location.to_string()).map_err(failed)?;
     Ok(repository)
 }
 
 /// Creates an empty repository on the disk that was sized for a clone: that of the cache.
 fn temporary(config: &SourceConfig) -> Result<Arc<TemporaryFolder>, Error> {
     let home = config.cache.as_deref().and_then(Path::parent);
-    let folder = TemporaryFolder::create(home)
-        .map_err(|error| io("create a folder in", std::env::temp_dir(), error))?;
+    let folder = TemporaryFolder::create(home).map_err(|error| {
+        io("create a folder in", home.map_or_else(std::env::temp_dir, Path::to_owned), error)
+    })?;
     init(folder.path(), config)?;
     Ok(Arc::new(folder))
 }

@@ -232,6 +232,8 @@ fn unborn(branch: &str) -> String {
     }
 }
 
+const FREE_SPACE: &str = "the disk is full: free some space";
+
 /// The consequence of an error for a pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ErrorKind {
@@ -311,6 +313,7 @@ impl Error {
             }
             Self::UnknownRef { .. } => "pass an existing ref as `--ref`; a missing branch removes no toggle",
             Self::NotACommit(_) => "pass a branch, a tag, or a commit as `--ref`",
+            Self::Git(error) if error.io_fault().as_ref().is_some_and(is_full) => FREE_SPACE,
             Self::Damaged { .. }
             | Self::Git(_)
             | Self::MissingObject(_)
@@ -331,7 +334,7 @@ impl Error {
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 "give this user read access"
             }
-            Self::Io { source, .. } if is_full(source) => "the disk is full: free some space",
+            Self::Io { source, .. } if is_full(source) => FREE_SPACE,
             Self::Vanished(_) => "try again when the repository is back",
             Self::Remote(error) => return error.hint(),
             Self::Io { .. } => return None,

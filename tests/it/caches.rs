@@ -114,6 +114,20 @@ fn a_mirror_on_a_full_disk_is_reported_as_a_full_disk() {
 }
 
 #[test]
+fn a_plan_on_a_full_disk_names_the_disk_and_blames_no_repository() {
+    let remote = Remote::settled(Door::Open);
+    let Some(disk) = SmallDisk::over(&remote.world) else {
+        return;
+    };
+    remote.push(21, "Change pay");
+    disk.fill_up_to(0);
+    let full = remote.plan().exit(1);
+    full.stderr_contains(&["No space left on device", "$TMP/state", "free some space"])
+        .never_says(&["fsck", "damaged", "template"])
+        .any_stdout();
+}
+
+#[test]
 fn a_state_on_a_full_disk_is_reported_as_a_full_disk() {
     let remote = Remote::settled(Door::Open);
     let world = &remote.world;
