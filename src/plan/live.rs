@@ -249,7 +249,11 @@ fn decide(change: &Change, live: &Live, policy: &Policy, overrides: &Overrides) 
         return LiveDecision::Converged;
     }
     if change.action == Action::Adopt {
-        return LiveDecision::Hold(hold::not_adopted(live));
+        // An archived toggle cannot be imported, so that is no way to keep it.
+        return LiveDecision::Hold(match live.is_archived {
+            true => hold::archived(change.action),
+            false => hold::not_adopted(live),
+        });
     }
     if let Some(hold) = unsendable(change, live, policy) {
         return LiveDecision::Hold(hold);

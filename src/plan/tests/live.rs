@@ -261,6 +261,10 @@ fn archived_toggles_drafts_and_approvals_hold_a_change_unless_it_has_no_effect()
         assert_eq!(word(&decide_live(&change, &live, &Policy::default())), held);
         assert_eq!(word(&decide_live(&change, &live, &bypass)), bypassed);
     }
+    // It is not imported either.
+    let adopt = Change { action: Action::Adopt, ..change(Before::Nothing) };
+    let archived = toggle(LiveToggle { is_archived: true, ..applied() });
+    assert_eq!(word(&decide_live(&adopt, &archived, &Policy::default())), "archived");
 }
 
 #[test]
