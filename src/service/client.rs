@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::connection::{Received, ServiceConnection};
+use super::connection::ServiceConnection;
 use super::kind::{NewToggle, Protocol, protocol};
 use super::outcome::Outcome;
+use super::received::Received;
 use super::retry::TokenState;
 use crate::model::{OutcomeKind, Sent, ToggleId};
 use crate::service::{BaseUrl, ClientConfig, ClientError, LiveReader, ServiceTrust, classify};

@@ -7,10 +7,12 @@ mod connection;
 mod kind;
 mod outcome;
 mod reader;
+mod received;
 pub mod retry;
+mod unanswered;
 
 #[cfg(test)]
-pub(crate) use crate::service::connection::untrusted;
+pub(crate) use crate::service::unanswered::untrusted;
 pub use base_url::BaseUrl;
 pub(crate) use classify::CREATE_FIRST;
 pub use classify::{Body, ServiceResponse, ServiceTrust, classify};

@@ -6,7 +6,7 @@ use serde_json::error::Category;
 use super::LARGEST_READ;
 use crate::model::{Certainty, OutcomeKind};
 use crate::service::classify::{Length, decoded, description};
-use crate::service::connection::{Received, ReceivedBody};
+use crate::service::received::{Received, ReceivedBody};
 use crate::service::{Body, Outcome, ServiceTrust, classify};
 
 /// Parses the body of a 2xx as `expected`, a noun phrase for messages. Every other response is a failed read.

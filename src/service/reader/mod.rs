@@ -22,7 +22,8 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use crate::model::{Key, ServiceKind};
-use crate::service::connection::{Authorization, Received, ServiceConnection};
+use crate::service::connection::{Authorization, ServiceConnection};
+use crate::service::received::Received;
 use crate::service::{BaseUrl, ClientConfig, ClientError, Outcome};
 use crate::transport::Secret;
 use answer::{is_500, parse, refused};
