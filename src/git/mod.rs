@@ -6,6 +6,7 @@ mod error;
 mod failpoint;
 mod host_error;
 pub(crate) mod merge;
+mod objects;
 pub(crate) mod pack;
 mod process;
 mod process_group;
@@ -19,6 +20,7 @@ pub(crate) mod testing;
 mod url;
 mod verify;
 mod words;
+mod work_tree;
 
 pub use commit::Parents;
 pub(crate) use commit::{CommitNode, authored, commit, lacks_parent_tree, raw_commit};
@@ -33,12 +35,11 @@ pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
 pub use host_error::{GitError, GitFailure, GitFault};
+pub use objects::ObjectReader;
+pub(crate) use objects::{blob, tree};
 pub(crate) use process_group::{kill_all, wind_down};
 pub(crate) use remote::{Advertised, PushVerdict, fetch, fetch_named, ls_remote, push};
-pub use repository::ObjectReader;
-pub(crate) use repository::{Ignored, changed_files, not_checked_out, os_path};
 pub use repository::{PooledRepository, RepositoryPool, init, init_bare, open, open_bare};
-pub(crate) use repository::{blob, tree};
 pub(crate) use repository::{
     borrow_objects, clear, config_value, open_or_create, set_config_value, sync_folder,
 };
@@ -49,3 +50,4 @@ pub use url::{RepoUrl, RepoUrlError};
 pub(crate) use verify::CommitVerifier;
 pub use verify::{TrustedKeys, UnverifiedCommit};
 pub use words::GitWords;
+pub(crate) use work_tree::{Ignored, changed_files, not_checked_out, os_path};

@@ -1,26 +1,19 @@
-//! Opens and creates repositories, reads their trees and blobs, finds what changed in their work trees, and
-//! keeps open ones for the next readers. No other module opens one, so that libgit2 is set up before its
-//! first use.
+//! Opens and creates repositories, and keeps open ones for the next readers. No other module opens one, so
+//! that libgit2 is set up before its first use.
 
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::ops::Deref;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{fmt, io};
 
-use super::commit::{object_id, oid};
-use super::error::{Libgit2Error, ObjectError, ObjectFault, RepositoryError};
+use git2::{ConfigLevel, ErrorCode, Repository, RepositoryInitOptions, RepositoryOpenFlags};
+
+use super::commit::oid;
+use super::error::{Libgit2Error, RepositoryError};
 use super::failpoint::Failpoints;
 use super::temporary_folder::TemporaryFolder;
-use crate::model::{Blob, ObjectId, Tree, Trees};
-use git2::{
-    ConfigLevel, ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Odb, OdbLookupFlags,
-    Repository, RepositoryInitOptions, RepositoryOpenFlags, StatusOptions,
-};
+use crate::model::ObjectId;
 
 /// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to
 /// one of these. Does not search parent folders. The work tree is the folder in which its `.git` is, whatever
@@ -294,187 +287,4 @@ fn setup() -> Result<(), git2::Error> {
         // The checkout of a sidecar belongs to another user. Nothing in a repository is executed.
         git2::opts::set_verify_owner_validation(false)
     }
-}
-
-/// Reads the objects of one repository through its own handle. Each thread needs its own reader.
-pub struct ObjectReader(PooledRepository);
-
-impl ObjectReader {
-    pub(crate) fn open(pool: &Arc<RepositoryPool>) -> Result<Self, ObjectError> {
-        let folder = || pool.folder().to_owned();
-        let repository =
-            pool.open().map_err(|error| ObjectError { folder: folder(), fault: ObjectFault::Git(error) })?;
-        Ok(Self::new(repository))
-    }
-
-    pub(crate) const fn new(repository: PooledRepository) -> Self {
-        Self(repository)
-    }
-
-    pub(crate) fn repository(&self) -> &Repository {
-        &self.0
-    }
-
-    fn error(&self, fault: ObjectFault) -> ObjectError {
-        error(&self.0, fault)
-    }
-
-    fn odb(&self) -> Result<Odb<'_>, ObjectError> {
-        self.0.odb().map_err(|error| self.error(error.into()))
-    }
-}
-
-impl fmt::Debug for ObjectReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ObjectReader").field(&self.0.path()).finish()
-    }
-}
-
-impl Trees for ObjectReader {
-    type Error = ObjectError;
-
-    fn tree(&self, id: ObjectId) -> Result<Tree, ObjectError> {
-        tree(&self.0, id)
-    }
-
-    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
-        // A refresh would list the packs again for each missing tree.
-        let exists = self.odb().is_ok_and(|odb| odb.exists_ext(oid(id), OdbLookupFlags::NO_REFRESH));
-        exists.then(|| self.tree(id).ok()).flatten()
-    }
-
-    fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, ObjectError> {
-        // The header comes first, so that a blob above the limit is never in memory (src/git/README.md,
-        // "Repositories").
-        let header = self.odb()?.read_header(oid(id));
-        let (size, _) = header.map_err(|error| self.error(ObjectFault::of(id, error.into())))?;
-        match size > limit {
-            true => Ok(Blob::TooLarge(size as u64)),
-            false => blob(&self.0, id).map(Blob::Content),
-        }
-    }
-}
-
-pub(crate) fn tree(repository: &Repository, id: ObjectId) -> Result<Tree, ObjectError> {
-    let parse = |bytes: &[u8]| Tree::parse(bytes.to_vec()).map_err(|_| ObjectFault::Malformed(id));
-    read(repository, id, ObjectType::Tree, parse).map_err(|fault| error(repository, fault))
-}
-
-pub(crate) fn blob(repository: &Repository, id: ObjectId) -> Result<Vec<u8>, ObjectError> {
-    let bytes = read(repository, id, ObjectType::Blob, |bytes| Ok(bytes.to_vec()));
-    bytes.map_err(|fault| error(repository, fault))
-}
-
-fn error(repository: &Repository, fault: ObjectFault) -> ObjectError {
-    let folder = repository.path().to_owned();
-    ObjectError { folder, fault }
-}
-
-/// Returns the result of `take` on the bytes of the object `id`, which must be of `kind`.
-fn read<T>(
-    repository: &Repository,
-    id: ObjectId,
-    kind: ObjectType,
-    take: impl FnOnce(&[u8]) -> Result<T, ObjectFault>,
-) -> Result<T, ObjectFault> {
-    let odb = repository.odb()?;
-    let object = odb.read(oid(id)).map_err(|error| ObjectFault::of(id, error.into()))?;
-    match object.kind() == kind {
-        true => take(object.data()),
-        false => Err(ObjectFault::WrongType(id, kind.str())),
-    }
-}
-
-/// Returns the changed, new, or removed files under `root`, as paths relative to the top. A file that is not
-/// checked out is none of these. Writes nothing, not even the index.
-pub(crate) fn changed_files(repository: &Repository, root: &str) -> Result<Vec<Vec<u8>>, Libgit2Error> {
-    let mut options = StatusOptions::new();
-    options
-        // Without the recursion, a new folder would be listed instead of the documents in it.
-        .include_untracked(true)
-        .recurse_untracked_dirs(true)
-        .exclude_submodules(true)
-        // The name of the root may contain `*` or `[`, which are not patterns here.
-        .disable_pathspec_match(true);
-    if !root.is_empty() {
-        options.pathspec(root);
-    }
-    let statuses = repository.statuses(Some(&mut options))?;
-    // libgit2 does not look at the bit `skip-worktree`.
-    let left_out: BTreeSet<Vec<u8>> =
-        not_checked_out(repository)?.into_iter().map(|(path, _)| path).collect();
-    let paths = statuses.iter().map(|entry| entry.path_bytes().to_vec());
-    Ok(paths.filter(|path| !left_out.contains(path)).collect())
-}
-
-/// Returns the files that the repository has and the work tree lacks although nobody removed them, as paths
-/// relative to the top with the ids of their blobs: those that a sparse checkout leaves out, or all of `HEAD`
-/// if no index says what is checked out.
-pub(crate) fn not_checked_out(repository: &Repository) -> Result<Vec<(Vec<u8>, ObjectId)>, Libgit2Error> {
-    let Some(top) = repository.workdir() else {
-        return Ok(Vec::new());
-    };
-    // libgit2 refuses a sparse index and a split one. `git clone --no-checkout` writes none.
-    let index = repository.index().ok();
-    let index = index.filter(|index| index.path().is_some_and(Path::exists));
-    let (index, is_left_out): (Index, fn(&IndexEntry) -> bool) = match index {
-        Some(index) => (index, is_skipped),
-        None => (index_of_head(repository)?, |_| true),
-    };
-    let is_absent = |entry: &IndexEntry| fs::symlink_metadata(top.join(os_path(&entry.path))).is_err();
-    let entries = index.iter().filter(|entry| is_left_out(entry) && is_absent(entry));
-    Ok(entries.map(|entry| (entry.path, object_id(entry.id))).collect())
-}
-
-fn is_skipped(entry: &IndexEntry) -> bool {
-    IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree()
-}
-
-/// Returns an index in memory with the files of `HEAD`.
-fn index_of_head(repository: &Repository) -> Result<Index, Libgit2Error> {
-    let mut index = Index::new()?;
-    match repository.head().and_then(|head| head.peel_to_tree()) {
-        Ok(tree) => index.read_tree(&tree)?,
-        Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => {}
-        Err(error) => return Err(error.into()),
-    }
-    Ok(index)
-}
-
-/// The ignored paths of a work tree below the folder `root`.
-pub(crate) struct Ignored {
-    repository: Repository,
-    /// Opened when a rule matches, because reading it takes long if it has many files; `None` if it cannot be
-    /// read.
-    index: OnceCell<Option<Index>>,
-    root: String,
-}
-
-impl Ignored {
-    pub(crate) fn new(repository: Repository, root: &str) -> Self {
-        Self { repository, index: OnceCell::new(), root: root.to_owned() }
-    }
-
-    /// Returns whether Git ignores `path`, relative to `root`.
-    pub(crate) fn covers(&self, path: &[u8], is_folder: bool) -> bool {
-        let path = match self.root.as_bytes() {
-            [] => path.to_vec(),
-            root => [root, b"/", path].concat(),
-        };
-        let os = os_path(&path);
-        // After an error, the file is taken as not ignored, so that a document is checked rather than skipped.
-        if !self.repository.is_path_ignored(&os).unwrap_or(false) {
-            return false;
-        }
-        let Some(index) = self.index.get_or_init(|| self.repository.index().ok()) else {
-            return false;
-        };
-        // Git never ignores a tracked path. The index lists only files, so a folder is a prefix there.
-        if is_folder { index.find_prefix(os.join("")).is_err() } else { index.get_path(&os, 0).is_none() }
-    }
-}
-
-/// Converts a path in a repository to a path of the operating system.
-pub(crate) fn os_path(path: &[u8]) -> PathBuf {
-    OsStr::from_bytes(path).into()
 }
