@@ -1,14 +1,19 @@
-//! The frame of the pages, their parts, and the files that they load.
+//! The frame of the pages.
 
-use std::sync::LazyLock;
+mod assets;
+mod parts;
 
+pub(crate) use assets::asset_response;
+pub(crate) use parts::{command, diff, prose, safe, time};
+
+use assets::Asset;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
-use crate::model::{escaped, hex, rfc3339};
+use crate::model::hex;
 
 /// Whether all is well, for the icon of the tab and the banner.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -203,74 +208,6 @@ impl NavLink<'_> {
     }
 }
 
-/// Returns text from elsewhere with its control, bidirectional and line-break characters escaped. The
-/// templates escape what HTML would interpret.
-pub(crate) fn safe(text: &str) -> String {
-    escaped(text).to_string()
-}
-
-/// Renders text from elsewhere, with the parts between backticks as code.
-pub(crate) fn prose(text: &str) -> Markup {
-    let safe = safe(text);
-    let parts: Vec<_> = safe.split('`').collect();
-    // A backtick without a second one is only a character.
-    let is_paired = parts.len() % 2 == 1;
-    html! {
-        @for (position, part) in parts.iter().enumerate() {
-            @if !is_paired { @if position > 0 { "`" } (part) }
-            @else if position % 2 == 1 { code { (part) } }
-            @else { (part) }
-        }
-    }
-}
-
-/// Renders a command with a button that copies it. Lines stay as they are.
-pub(crate) fn command(text: &str) -> Markup {
-    let lines: Vec<_> = text.lines().map(safe).collect();
-    html! {
-        div.command {
-            code tabindex="0" { (lines.join("\n")) }
-            button.copy type="button" data-copy { "Copy" }
-        }
-    }
-}
-
-/// Renders the lines of a unified diff, each with its sign. `label` names the diff for screen readers.
-pub(crate) fn diff(label: &str, lines: &[String]) -> Markup {
-    let class = |line: &str| match line.as_bytes().first() {
-        Some(b'+') => "add",
-        Some(b'-') => "del",
-        Some(b'@') => "hunk",
-        _ => "same",
-    };
-    html! {
-        // It scrolls, so the keyboard must reach it.
-        pre.diff tabindex="0" role="region" aria-label=(safe(label)) {
-            @for line in lines { span class=(class(line)) { (safe(line)) "\n" } }
-        }
-    }
-}
-
-/// Renders a time in seconds since 1970-01-01 UTC, relative to `now`. The script keeps it up to date.
-pub(crate) fn time(seconds: i64, now: i64) -> Markup {
-    let exact = rfc3339(seconds);
-    html! { time datetime=(exact) title=(exact) { (relative(seconds, now)) } }
-}
-
-/// Returns a time relative to `now` in words, such as `5 min ago` or `in 20 s`. The script's `relative` is
-/// the same.
-pub(crate) fn relative(seconds: i64, now: i64) -> String {
-    let distance = now.saturating_sub(seconds);
-    let amount = match distance.unsigned_abs() {
-        0..2 => return "now".to_owned(),
-        seconds @ 2..100 => format!("{seconds} s"),
-        seconds @ 100..5_400 => format!("{} min", (seconds + 30) / 60),
-        seconds @ 5_400..172_800 => format!("{} h", (seconds + 1_800) / 3_600),
-        seconds => format!("{} days", (seconds + 43_200) / 86_400),
-    };
-    if distance > 0 { format!("{amount} ago") } else { format!("in {amount}") }
-}
-
 /// Only the page's own stylesheet, script and icons load, and only its own addresses are fetched. Nothing
 /// inline runs, so that text which was not escaped could do nothing.
 pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
@@ -288,172 +225,44 @@ pub(crate) fn page_headers() -> [(HeaderName, &'static str); 6] {
     ]
 }
 
-/// A file of the pages.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Asset {
-    /// The tab's icon if something is wrong.
-    IconBad,
-    /// The tab's icon if all is well.
-    IconGood,
-    /// The tab's icon if something needs attention.
-    IconWarn,
-    Script,
-    Style,
-}
-
-impl Asset {
-    const ALL: [Self; 5] = [Self::IconBad, Self::IconGood, Self::IconWarn, Self::Script, Self::Style];
-
-    /// Returns its address relative to the page, such as `assets/page.0123456789abcdef.css`. Relative,
-    /// because a proxy may serve the page below a path.
-    pub(crate) fn address(self) -> String {
-        format!("assets/{}", self.name())
-    }
-
-    fn name(self) -> String {
-        static HASHES: LazyLock<[String; 5]> =
-            LazyLock::new(|| Asset::ALL.map(|asset| hex(&Sha256::digest(asset.content())[..8])));
-        let hash = &HASHES[self as usize];
-        let (stem, extension, _) = self.kind();
-        format!("{stem}.{hash}.{extension}")
-    }
-
-    fn content(self) -> &'static str {
-        match self {
-            Self::IconBad => include_str!("bad.svg"),
-            Self::IconGood => include_str!("good.svg"),
-            Self::IconWarn => include_str!("warn.svg"),
-            Self::Script => include_str!("page.js"),
-            Self::Style => include_str!("page.css"),
-        }
-    }
-
-    /// Returns the two parts of its name, and its content type.
-    fn kind(self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::IconBad => ("bad", "svg", "image/svg+xml"),
-            Self::IconGood => ("good", "svg", "image/svg+xml"),
-            Self::IconWarn => ("warn", "svg", "image/svg+xml"),
-            Self::Script => ("page", "js", "text/javascript; charset=utf-8"),
-            Self::Style => ("page", "css", "text/css; charset=utf-8"),
-        }
-    }
-}
-
-/// Returns the file with this name, which is what follows `/assets/` in the address; 404 for any other name.
-pub(crate) fn asset_response(name: &str) -> Response {
-    let Some(asset) = Asset::ALL.into_iter().find(|asset| asset.name() == name) else {
-        return (StatusCode::NOT_FOUND, "not found\n").into_response();
-    };
-    let headers = [
-        (header::CONTENT_TYPE, asset.kind().2),
-        // The name changes with the content.
-        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (headers, asset.content()).into_response()
-}
-
 #[cfg(test)]
 mod tests {
-    mod frame {
-        use super::super::*;
+    use super::*;
 
-        fn page(main: Markup) -> PageFrame<'static> {
-            PageFrame {
-                name: "gitoggle",
-                title: "<b>\"",
-                verdict: PageVerdict::Warn,
-                interval: 5,
-                links: &[NavLink { target: "toggles", text: "Toggles", count: Some(3) }],
-                main,
-                footer: html! {},
-            }
-        }
-
-        #[test]
-        fn a_page_loads_only_its_own_files_and_escapes_its_title() {
-            let frame = page(html! { h1 { "Toggles" } });
-            let page = frame.render("1-2", &frame.header().into_string());
-            assert!(page.contains("<title>&lt;b&gt;&quot;</title>"), "{page}");
-            assert!(!page.contains("http://") && !page.contains("https://"), "{page}");
-            assert!(!page.contains(" style=") && !page.contains(" onclick="), "{page}");
-            for part in ["href=\"#toggles\"", "data-version=\"1-2\"", "assets/warn.", "<main id=\"main\""] {
-                assert!(page.contains(part), "{part}\n{page}");
-            }
-        }
-
-        #[test]
-        fn a_client_that_has_the_page_gets_no_body_until_more_than_relative_times_change() {
-            let shown = |seconds, now| page(html! { p { "at " (time(seconds, now)) } });
-            let response = |page: PageFrame<'_>, request: &HeaderMap| page.rendered().response(request);
-            let first = response(shown(0, 10), &HeaderMap::new());
-            assert_eq!(first.status(), StatusCode::OK);
-            let tag = first.headers()[header::ETAG].clone();
-            let known = HeaderMap::from_iter([(header::IF_NONE_MATCH, tag)]);
-            assert_eq!(response(shown(0, 99), &known).status(), StatusCode::NOT_MODIFIED);
-            assert_eq!(response(shown(1, 10), &known).status(), StatusCode::OK);
-            assert_eq!(response(page(html! {}), &known).status(), StatusCode::OK);
+    fn page(main: Markup) -> PageFrame<'static> {
+        PageFrame {
+            name: "gitoggle",
+            title: "<b>\"",
+            verdict: PageVerdict::Warn,
+            interval: 5,
+            links: &[NavLink { target: "toggles", text: "Toggles", count: Some(3) }],
+            main,
+            footer: html! {},
         }
     }
 
-    mod parts {
-        use super::super::*;
-
-        #[test]
-        fn a_time_is_relative_in_the_largest_unit_that_is_precise_enough() {
-            for (distance, words) in [
-                (0, "now"),
-                (1, "now"),
-                (-20, "in 20 s"),
-                (99, "99 s ago"),
-                (100, "2 min ago"),
-                (5_399, "90 min ago"),
-                (5_400, "2 h ago"),
-                (172_799, "48 h ago"),
-                (172_800, "2 days ago"),
-                (i64::MAX, "106751991167301 days ago"),
-            ] {
-                assert_eq!(relative(0, distance), words, "{distance}");
-            }
-        }
-
-        #[test]
-        fn paired_backticks_are_code() {
-            for (text, shown) in [
-                ("pass `--a` or `b`", "pass <code>--a</code> or <code>b</code>"),
-                ("one ` <i>", "one ` &lt;i&gt;"),
-                ("`<i>`", "<code>&lt;i&gt;</code>"),
-                ("", ""),
-            ] {
-                assert_eq!(prose(text).into_string(), shown);
-            }
-        }
-
-        #[test]
-        fn text_from_elsewhere_is_escaped() {
-            let lines = ["-<b>\u{202e}".to_owned(), "+\"".to_owned()];
-            let shown = diff("\"<", &lines).into_string();
-            assert!(shown.contains("<span class=\"del\">-&lt;b&gt;\\u{202e}\n</span>"), "{shown}");
-            assert!(shown.contains("aria-label=\"&quot;&lt;\""), "{shown}");
-            let shown = command("a <b>\n\u{7}").into_string();
-            assert!(shown.contains("a &lt;b&gt;\n\\u{7}</code>"), "{shown}");
+    #[test]
+    fn a_page_loads_only_its_own_files_and_escapes_its_title() {
+        let frame = page(html! { h1 { "Toggles" } });
+        let page = frame.render("1-2", &frame.header().into_string());
+        assert!(page.contains("<title>&lt;b&gt;&quot;</title>"), "{page}");
+        assert!(!page.contains("http://") && !page.contains("https://"), "{page}");
+        assert!(!page.contains(" style=") && !page.contains(" onclick="), "{page}");
+        for part in ["href=\"#toggles\"", "data-version=\"1-2\"", "assets/warn.", "<main id=\"main\""] {
+            assert!(page.contains(part), "{part}\n{page}");
         }
     }
 
-    mod assets {
-        use super::super::*;
-
-        #[test]
-        fn each_file_is_found_by_its_name_and_no_other() {
-            for (position, asset) in Asset::ALL.into_iter().enumerate() {
-                assert_eq!(asset as usize, position);
-                let name = asset.address().replace("assets/", "");
-                assert_eq!(asset_response(&name).status(), StatusCode::OK, "{name}");
-            }
-            for name in ["", "page.css", "../page.css", "page.0000000000000000.css"] {
-                assert_eq!(asset_response(name).status(), StatusCode::NOT_FOUND, "{name}");
-            }
-        }
+    #[test]
+    fn a_client_that_has_the_page_gets_no_body_until_more_than_relative_times_change() {
+        let shown = |seconds, now| page(html! { p { "at " (time(seconds, now)) } });
+        let response = |page: PageFrame<'_>, request: &HeaderMap| page.rendered().response(request);
+        let first = response(shown(0, 10), &HeaderMap::new());
+        assert_eq!(first.status(), StatusCode::OK);
+        let tag = first.headers()[header::ETAG].clone();
+        let known = HeaderMap::from_iter([(header::IF_NONE_MATCH, tag)]);
+        assert_eq!(response(shown(0, 99), &known).status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(response(shown(1, 10), &known).status(), StatusCode::OK);
+        assert_eq!(response(page(html! {}), &known).status(), StatusCode::OK);
     }
 }
