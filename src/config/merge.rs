@@ -238,11 +238,23 @@ fn read_line(line: &FileLine) -> Option<Reading> {
         return Some(Reading::mistake(&line.place, unknown_key(&line.key, known)));
     };
     let of_key = |place: &str| format!("{place}: `{}`", line.key);
+    // Somebody who lists nothing does not mean everything. `windows`, a list of mappings, is empty by default.
+    if setting.is_list() && !setting.is_nested() && line.values.iter().all(|value| value.trim().is_empty()) {
+        return Some(Reading::mistake(of_key(&line.place), empty_list(setting)));
+    }
     let parts = line.parts.iter().map(|(text, place)| (text.clone(), of_key(place))).collect();
     (!line.values.is_empty()).then(|| match Reading::values(setting, of_key(&line.place), &line.values) {
         Reading::Value(value) => Reading::Value(Sourced { parts, ..value }),
         mistake => mistake,
     })
+}
+
+/// Returns the message for a list without values.
+fn empty_list(setting: &SettingInfo) -> String {
+    let default = setting.default.as_str();
+    format!(
+        "the list is empty: give at least one value, or remove the key for the default, which is {default}"
+    )
 }
 
 /// Returns the mistake of settings that the file at `path` must not set, because it is in the work tree

@@ -128,6 +128,34 @@ fn a_list_is_separated_by_white_space_and_replaced_as_a_whole() {
     assert_eq!(flags.settings().only.globs(), ["e/**", "f/**"]);
 }
 
+/// Whoever lists nothing must not get everything.
+#[test]
+fn an_empty_list_is_an_error_of_every_list_wherever_it_is_written() {
+    let lists = settings().iter().filter(|setting| setting.is_list() && !setting.is_nested());
+    let names: Vec<&str> = lists.clone().map(|setting| setting.name).collect();
+    assert_eq!(names, ["only", "sdks"]);
+    for setting in lists {
+        let name = setting.name;
+        for text in ["[]", "", "~", "null", "\"\"", "\n  # - a\n"] {
+            let errors = Case::new(Command::Plan).file(&format!("{name}: {text}\n")).errors();
+            assert!(errors.contains(&format!("`{name}`: the list is empty: ")), "{name}: {text}\n{errors}");
+            assert!(errors.contains(&setting.default), "{errors}");
+        }
+        for text in ["['']", "[' ']"] {
+            let errors = Case::new(Command::Plan).file(&format!("{name}: {text}\n")).errors();
+            assert!(errors.contains(&format!("`{name}`: ")), "{name}: {text}\n{errors}");
+        }
+        let errors = Case::new(Command::Plan).flag(name, "").errors();
+        assert!(errors.contains("the value is empty"), "{errors}");
+        // An empty variable is the same as none.
+        let variable = format!("GITOGGLE_{}", name.to_uppercase());
+        Case::new(Command::Plan).variable(&variable, "").settings();
+    }
+    for text in ["[]", "~"] {
+        Case::new(Command::Plan).file(&format!("windows: {text}\n")).settings();
+    }
+}
+
 #[test]
 fn the_errors_of_all_sources_are_in_one_message() {
     let case = Case::new(Command::Run)
