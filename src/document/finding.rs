@@ -20,6 +20,8 @@ pub(super) struct Finding {
     pub(super) help: Option<String>,
     /// A second position that belongs to the finding, with its label.
     pub(super) related: Option<(Spot, &'static str)>,
+    /// The keys of a circle of prerequisites that the message does not name whole.
+    pub(super) circle: Vec<String>,
 }
 
 /// The position of a finding.
@@ -76,7 +78,7 @@ impl At<'_> {
 
 impl Finding {
     pub(super) fn new(check: &'static Check, spot: Spot, message: impl Into<String>) -> Self {
-        Self { check, spot, message: message.into(), help: None, related: None }
+        Self { check, spot, message: message.into(), help: None, related: None, circle: Vec::new() }
     }
 
     pub(super) fn at(check: &'static Check, span: Span, message: impl Into<String>) -> Self {
@@ -175,6 +177,9 @@ pub struct Diagnostic {
     /// The reason of the waiver that accepts it, escaped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waived: Option<String>,
+    /// The keys of a circle of prerequisites that the message does not name whole, the first one again at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub circle: Vec<String>,
     #[serde(skip)]
     pub(super) excerpts: Vec<Excerpt>,
 }
@@ -211,6 +216,7 @@ impl Diagnostic {
             message: message.into(),
             help: remedy(check).map(str::to_owned),
             waived: None,
+            circle: Vec::new(),
             excerpts: Vec::new(),
         }
     }
@@ -222,8 +228,19 @@ impl Diagnostic {
     /// Returns the fields that decide order and equality: all but the end and the excerpts, which follow from
     /// them.
     fn key(&self) -> (&str, u32, u32, &str, Severity, &str, Option<&str>, Option<&str>) {
-        let Self { id, severity, path, line, column, message, help, waived, end_column: _, excerpts: _ } =
-            self;
+        let Self {
+            id,
+            severity,
+            path,
+            line,
+            column,
+            message,
+            help,
+            waived,
+            end_column: _,
+            circle: _,
+            excerpts: _,
+        } = self;
         (path, *line, *column, id, *severity, message, help.as_deref(), waived.as_deref())
     }
 }
@@ -303,8 +320,8 @@ pub(super) fn diagnose(
 }
 
 fn diagnostic(path: &str, lines: &[&str], root: Option<&Node>, finding: Finding) -> Diagnostic {
-    let Finding { check, spot, message, help, related } = finding;
-    let mut diagnostic = Diagnostic::whole_file(check, path, message);
+    let Finding { check, spot, message, help, related, circle } = finding;
+    let mut diagnostic = Diagnostic { circle, ..Diagnostic::whole_file(check, path, message) };
     diagnostic.help = help.or(diagnostic.help);
     if let Some(span) = resolve(&spot, root) {
         diagnostic.line = span.start.line;

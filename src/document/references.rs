@@ -6,7 +6,7 @@
 //! prerequisites. All steps take time that is linear in the number of nodes, and none recurses: a chain can
 //! lead through every toggle of a repository.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::check::{self, Check};
 use super::finding::{self, Diagnostic, Finding, Part, Spot, did_you_mean, shown};
@@ -43,6 +43,9 @@ fn type_of(targeting: &Targeting) -> ReturnType {
     let values = targeting.content.variations.iter().map(|variation| variation.value.as_str());
     ReturnType::of(&values.collect::<Vec<_>>())
 }
+
+/// The most nodes that a search for a circle visits, so that all searches together are linear.
+const MOST_VISITED: usize = 128;
 
 /// The most toggles that a message names.
 const MOST_NAMED: usize = 24;
@@ -88,6 +91,8 @@ pub(crate) struct ReferenceProblem {
     place: Place,
     message: String,
     help: Option<String>,
+    /// The keys of a circle that the message does not name whole.
+    circle: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -101,7 +106,7 @@ enum Place {
 
 impl ReferenceProblem {
     fn new(check: &'static Check, place: Place, message: String, help: impl Into<Option<String>>) -> Self {
-        Self { check, place, message, help: help.into() }
+        Self { check, place, message, help: help.into(), circle: Vec::new() }
     }
 
     /// Returns whether it makes the document invalid.
@@ -132,7 +137,8 @@ impl ReferenceProblem {
                 Part::Key
             }
         };
-        Finding::new(self.check, Spot::Path(path, part), self.message).maybe_help(self.help)
+        let finding = Finding::new(self.check, Spot::Path(path, part), self.message);
+        Finding { circle: self.circle, ..finding.maybe_help(self.help) }
     }
 }
 
@@ -205,6 +211,9 @@ impl References {
         others: &mut impl Others<Error = E>,
     ) -> Result<Vec<Vec<ReferenceProblem>>, E> {
         let chains = Chains::new(self);
+        // The components of which a finding names a circle whole. With all of them in each, the output would be
+        // quadratic.
+        let mut named = HashSet::new();
         let mut all = Vec::with_capacity(checked.len());
         for node in checked {
             let mut problems = Vec::new();
@@ -230,8 +239,11 @@ impl References {
                         ),
                     ));
                 }
-                if let Some(circle) = chains.circle(self, *node, target) {
-                    problems.push(self.cycle(&circle, at("key")));
+                if let Some(circle) = chains.circle(self, *node, target, MOST_VISITED) {
+                    let is_named = circle.is_whole && circle.through.len() < MOST_NAMED;
+                    let is_first = !is_named && named.insert(chains.component[*node]);
+                    let whole = is_first.then(|| chains.circle(self, *node, target, usize::MAX)).flatten();
+                    problems.push(self.cycle(&circle, whole, at("key")));
                 }
                 problems.extend(self.mismatch(prerequisite, index, target, others)?);
                 problems.extend(self.nested(*node, prerequisite, target, at("key")));
@@ -242,7 +254,9 @@ impl References {
         Ok(all)
     }
 
-    fn cycle(&self, circle: &Circle, place: Place) -> ReferenceProblem {
+    /// Returns the finding about a circle. `whole` is all of it, if the message is too short for that and no other
+    /// finding has it.
+    fn cycle(&self, circle: &Circle, whole: Option<Circle>, place: Place) -> ReferenceProblem {
         if circle.through.len() == 1 {
             let message = "this toggle is its own prerequisite".to_owned();
             let help = "remove this prerequisite: the service refuses it".to_owned();
@@ -260,8 +274,16 @@ impl References {
                 path(&names)
             ),
         };
-        let help = "remove one of the prerequisites of the circle: the service refuses it";
-        ReferenceProblem::new(&check::PREREQUISITE_CYCLE, place, message, help.to_owned())
+        let mut help = "remove one of the prerequisites of the circle: the service refuses it".to_owned();
+        if !circle.is_whole || circle.through.len() >= MOST_NAMED {
+            help.push_str(
+                "; `explain` names all of its toggles, and so does `circle` of one finding with `-o json`",
+            );
+        }
+        let whole = whole.map(|whole| whole.through).unwrap_or_default();
+        let whole = whole.iter().chain(whole.first()).map(|node| self.key(*node).to_owned()).collect();
+        let problem = ReferenceProblem::new(&check::PREREQUISITE_CYCLE, place, message, help);
+        ReferenceProblem { circle: whole, ..problem }
     }
 
     /// Returns why the toggle `target` never serves what `prerequisite` asks for.
@@ -490,10 +512,8 @@ impl Chains {
     }
 
     /// Returns the circle through the prerequisite of `node` that is `target`, if there is one: the shortest
-    /// one, or its beginning if it is long.
-    fn circle(&self, graph: &References, node: usize, target: usize) -> Option<Circle> {
-        /// The most nodes that a search visits, so that all searches together are linear.
-        const MOST_VISITED: usize = 128;
+    /// one, or its beginning if the search would visit more than `most` nodes.
+    fn circle(&self, graph: &References, node: usize, target: usize, most: usize) -> Option<Circle> {
         let component = self.component[node];
         if self.component[target] != component {
             return None;
@@ -519,10 +539,7 @@ impl Chains {
                 if *after == node {
                     return Some(Circle { through: back(&from, next), is_whole: true, size });
                 }
-                if self.component[*after] == component
-                    && from.len() < MOST_VISITED
-                    && !from.contains_key(after)
-                {
+                if self.component[*after] == component && from.len() < most && !from.contains_key(after) {
                     from.insert(*after, next);
                     open.push_back(*after);
                 }
@@ -604,6 +621,10 @@ impl ReferenceProblem {
 
     pub(super) fn help(&self) -> &str {
         self.help.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn circle(&self) -> &[String] {
+        &self.circle
     }
 
     pub(super) fn label(&self) -> String {

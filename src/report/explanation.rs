@@ -16,6 +16,9 @@ use crate::model::{
 };
 use crate::plan::sentences::{self, quoted};
 
+/// The toggles of a circle that a note on an expectation names. `explain` names all of them.
+const MOST_NOTED: usize = 24;
+
 /// What is evaluated for whom.
 pub(crate) struct Subject<'a> {
     pub(crate) id: &'a ToggleId,
@@ -295,7 +298,7 @@ impl Explanation {
                     label: sentences::prerequisite(prerequisite),
                     matches: trace.truth.into(),
                     reason: prerequisite_reason(prerequisite, trace),
-                    circle: circle(trace),
+                    circle: circle(trace, MOST_NOTED),
                 })
                 .collect(),
             rules: rules.map(|(index, item)| rule(subject, trace, index, item)).collect(),
@@ -400,7 +403,7 @@ fn unmet_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace) -> Strin
     let key = quoted(&prerequisite.key);
     let is_same = |value: &str| is_same_value(prerequisite.kind, value, &prerequisite.value) == Some(true);
     match (&trace.end, &trace.value) {
-        (Some(PrerequisiteEnd::Circle(_)), _) => circle(trace).unwrap_or_default(),
+        (Some(PrerequisiteEnd::Circle(_)), _) => circle(trace, usize::MAX).unwrap_or_default(),
         (Some(PrerequisiteEnd::Other), _) => format!(
             "SDKs do not evaluate {key}: they do not get it or a toggle that it needs, one of those is not met, or the \
              chain of prerequisites is too long"
@@ -422,12 +425,11 @@ fn unmet_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace) -> Strin
     }
 }
 
-/// Returns the circle of prerequisites that ends an evaluation, as a sentence.
-fn circle(trace: &PrerequisiteTrace) -> Option<String> {
-    const MOST_SHOWN: usize = 24;
+/// Returns the circle of prerequisites that ends an evaluation, as a sentence that names at most so many toggles.
+fn circle(trace: &PrerequisiteTrace, most: usize) -> Option<String> {
     let Some(PrerequisiteEnd::Circle(keys)) = &trace.end else { return None };
-    let names: Vec<String> = keys.iter().take(MOST_SHOWN).map(|key| quoted(key)).collect();
-    let more = if keys.len() > MOST_SHOWN { " → …" } else { "" };
+    let names: Vec<String> = keys.iter().take(most).map(|key| quoted(key)).collect();
+    let more = if keys.len() > most { " → …" } else { "" };
     Some(format!("these prerequisites form a circle: {}{more}", names.join(" → ")))
 }
 

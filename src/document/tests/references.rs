@@ -160,6 +160,10 @@ fn a_chain_or_circle_of_all_toggles_is_checked_in_linear_time() {
         assert_eq!(found.iter().filter(|found| found.len() == 1).count(), expected);
         let longest = found.iter().flatten().map(|one| one.message().len()).max();
         assert!(longest.unwrap() < 600, "a message is bounded: {longest:?}");
+        // One finding names all of them, and the first one again.
+        let named: Vec<usize> =
+            found.iter().flatten().map(|one| one.circle().len()).filter(|all| *all > 0).collect();
+        assert_eq!(named, if is_circle { vec![COUNT + 1] } else { Vec::new() });
     }
 }
 
