@@ -52,6 +52,7 @@ use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::source::{Snapshot, Source};
 use crate::state::{self, LiveVersions, Options, PassHead, SharedOptions, StateSnapshot, Store};
 use compare::{AppliedSide, PlanFiles, attribute, compare, decide_all, hold};
+use dependents::with_dependents;
 use publish::order::{Inherited, Order};
 use publish::{HttpServices, Services};
 use publish::{PublishJob, sent};
@@ -240,7 +241,11 @@ impl Reconciler {
         let compared = compare(&files, applied, &config.rules, &inputs.drifted, config.clock.unix())?;
         let decided = decide_all(&files, applied, &config.rules, compared)?;
         let held = hold(decided, &inputs.parked, applied, config);
-        let plan = attribute(held, &files, applied, config)?;
+        let mut plan = attribute(held, &files, applied, config)?;
+        // Who needs the others is only shown by a plan: to find out, all documents of the environment are read.
+        if plan.removes_toggles() {
+            plan = with_dependents(plan, &files, &config.rules)?;
+        }
         let mut report = report(plan);
         report.notes.extend(report.plan.idle_orders());
         let (revision, subject) = (snapshot.revision(), snapshot.commit().subject());

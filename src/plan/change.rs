@@ -359,6 +359,13 @@ impl Change {
 }
 
 impl Plan {
+    /// Returns whether documents of applied toggles are gone.
+    pub(crate) fn removes_toggles(&self) -> bool {
+        let withheld = self.withheld.iter().filter_map(|held| held.change.as_deref());
+        let mut changes = self.changes.iter().chain(withheld);
+        !self.orphans.is_empty() || changes.any(|change| change.action == Action::Disable)
+    }
+
     /// Sets the toggles that need those that change.
     pub(crate) fn set_dependents(&mut self, of: impl Fn(&ToggleId) -> Dependents) {
         let of = |id: &ToggleId| {
