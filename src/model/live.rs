@@ -19,6 +19,8 @@ pub enum Live {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LiveToggle {
     pub id: ToggleId,
+    /// The key as the service spells it, if that differs.
+    pub spelling: Option<String>,
     /// The number of the live version. Never that of a draft.
     pub version: u64,
     /// The live targeting. Never that of a draft.
@@ -139,6 +141,7 @@ mod tests {
         let content = |content: u64| LiveContent::Known(payload(content));
         let mut live = LiveToggle {
             id: "shop/prod/pay".parse().unwrap(),
+            spelling: None,
             version: contents.len() as u64,
             content: content(*contents.last().unwrap()),
             modified_by: None,

@@ -533,6 +533,19 @@ pub(crate) fn needs_missing(needed: &ToggleId) -> Hold {
     )
 }
 
+/// The change needs a toggle that the service has under another spelling.
+pub(super) fn needs_other_spelling(needed: &ToggleId, spelling: &str) -> Hold {
+    let spelling = escaped(spelling);
+    Hold::new(
+        HoldKind::Missing,
+        format!(
+            "its prerequisite `{}` is `{spelling}` on the service, and SDKs find none in another spelling: did you mean \
+             `{spelling}`?",
+            needed.toggle()
+        ),
+    )
+}
+
 /// The service has the toggle `other` with a prerequisite that leads to that of the change, which its document, if it
 /// has one, does not have.
 pub(crate) fn circle_on_service(other: &str, has_document: bool) -> Hold {

@@ -407,10 +407,12 @@ pub(crate) fn needed_id(change: &Change, prerequisite: &Prerequisite) -> Option<
 }
 
 /// What the service's list says about the type of a toggle.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum ListedType {
     /// The service does not have the toggle.
     Missing,
+    /// It has the toggle, whose key it spells like this.
+    Misspelled(String),
     /// It has the toggle, with this type.
     Typed(ReturnType),
     /// The type is not known, whether the service has the toggle or not.
@@ -429,10 +431,13 @@ impl ListedType {
 }
 
 /// Returns why a change that needs the toggle `needed` with the type `wanted` may not be sent, if the service
-/// has it with another type: SDKs compare types as well, so the prerequisite is never met.
-pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, listed: ListedType) -> Option<Hold> {
+/// has it with another type or spelling: SDKs compare both, so the prerequisite is never met.
+pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, listed: &ListedType) -> Option<Hold> {
+    if let ListedType::Misspelled(spelling) = listed {
+        return Some(hold::needs_other_spelling(needed, spelling));
+    }
     let ListedType::Typed(live) = listed else { return None };
-    (live != wanted).then(|| {
+    (*live != wanted).then(|| {
         let (live, wanted) = (live.as_str(), wanted.as_str());
         hold::return_type(&format!(
             "the type of the prerequisite `{}` is `{wanted}`, but `{live}` on the service",
@@ -513,13 +518,16 @@ impl Plan {
             (decision, ..) => decision,
         };
         let type_of = |id: &ToggleId| match live.get(id) {
-            Some(Live::Toggle(live)) => ListedType::of(Some(live.return_type)),
+            Some(Live::Toggle(live)) => match &live.spelling {
+                Some(spelling) => ListedType::Misspelled(spelling.clone()),
+                None => ListedType::of(Some(live.return_type)),
+            },
             Some(Live::Missing { .. }) => ListedType::Missing,
             Some(Live::Untargeted) | None => ListedType::Untyped,
         };
         let needs_other_type = || {
             let needed = needed_types(change);
-            needed.iter().find_map(|(id, wanted)| other_type(id, *wanted, type_of(id)))
+            needed.iter().find_map(|(id, wanted)| other_type(id, *wanted, &type_of(id)))
         };
         match decision.or_hold(needs_other_type) {
             LiveDecision::Create(own) => {

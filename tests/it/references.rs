@@ -777,6 +777,40 @@ fn a_prerequisite_of_another_type_than_on_the_service_is_held_and_the_plan_shows
     assert_eq!(patched(&|run| drop(run.exit(0).any_output())), ["search"]);
 }
 
+/// The service ignores case, and the maps of SDKs do not.
+#[test]
+fn a_prerequisite_in_another_spelling_than_on_the_service_is_held_and_the_plan_shows_it() {
+    let service = LiveService::start(&json!([unconfigured("base"), unconfigured("search")]));
+    service.world.repo.file("shop/prod/search.yaml", toggle(&[&needs("Base")], SWITCH)).commit("Add search");
+    const HELD: &[&str] = &["its prerequisite `Base` is `base` on the service", "did you mean `base`?"];
+    let plan = service.connected(service.world.plan()).unset("timeout").arg("--live");
+    plan.set("first-pass", "assert").exit(4).stdout_contains(HELD).any_stderr();
+    let apply = |run: &dyn Fn(Gitoggle)| {
+        let all = service.requests(|| run(service.apply().set("first-pass", "assert")));
+        all.iter().filter(|request| request.starts_with("PATCH ")).count()
+    };
+    assert_eq!(apply(&|run| drop(run.exit(4).stdout_contains(HELD).any_stderr())), 0);
+    let document = toggle(&[&needs("base")], SWITCH);
+    service.world.repo.file("shop/prod/search.yaml", document).commit("Spell it as the service does");
+    assert_eq!(apply(&|run| drop(run.exit(0).any_output())), 1);
+}
+
+#[test]
+fn what_needs_a_removed_toggle_is_named_wherever_the_removal_is() {
+    let service = LiveService::start(&json!([unconfigured("base"), unconfigured("search")]));
+    service.world.repo.file("shop/prod/base.yaml", toggle(&[], SWITCH));
+    service.world.repo.file("shop/prod/search.yaml", toggle(&[&needs("base")], SWITCH)).commit("Add both");
+    service.apply().set("first-pass", "assert").exit(0).any_output();
+    service.world.repo.remove("shop/prod/base.yaml").commit("Remove base");
+    let said = "`search` needs it";
+    let plan = service.connected(service.world.plan()).exit_in(&[0, 2, 4]).both();
+    assert!(plan.contains(said), "{plan}");
+    for output in ["human", "markdown", "json", "github", "junit"] {
+        let printed = service.apply().set("output", output).exit_in(&[0, 4]).both();
+        assert!(printed.contains(said) || printed.contains("\"needed_by\":[{"), "{output}\n{printed}");
+    }
+}
+
 #[test]
 fn a_toggle_that_only_others_need_is_no_drift() {
     let service = LiveService::start(&json!([unconfigured("search")]));

@@ -296,7 +296,7 @@ impl<'a> Attempt<'a> {
         };
         for (id, wanted) in needed_types(change) {
             let listed = self.publish.service.listed_type(&id, self.now()).await?;
-            if let Some(hold) = other_type(&id, wanted, listed) {
+            if let Some(hold) = other_type(&id, wanted, &listed) {
                 return Ok(Some(hold));
             }
             if listed == ListedType::Missing && is_gained(&id) && self.publish.plan.has_document(&id) {

@@ -160,7 +160,13 @@ impl HttpService {
     async fn type_of(&self, toggle: &ToggleId, now: Instant) -> Result<ListedType, Outcome> {
         let project = self.projects.get(&toggle.environment().project);
         let project = project.expect("a prerequisite is in the project of its change");
-        Ok(ListedType::of(project.find(toggle, now).await?.map(|listed| listed.return_type)))
+        let listed = project.find(toggle, now).await?;
+        Ok(match listed {
+            Some(listed) if listed.key.as_str() != toggle.toggle() => {
+                ListedType::Misspelled(listed.key.to_string())
+            }
+            listed => ListedType::of(listed.map(|listed| listed.return_type)),
+        })
     }
 
     async fn live(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {

@@ -119,6 +119,7 @@ impl LiveStore {
         let last = versions.last().expect("every toggle has a version").clone();
         Live::Toggle(Box::new(LiveToggle {
             id: toggle.clone(),
+            spelling: None,
             version: last.version,
             content: last.content,
             modified_by: last.created_by,

@@ -25,6 +25,7 @@ fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_f
     let drifted = |mut world: World, toggles: &[&str]| {
         let live = |toggle: &&str| LiveToggle {
             id: id(toggle),
+            spelling: None,
             version: 3,
             content: LiveContent::Known(doc(8).payload()),
             modified_by: None,

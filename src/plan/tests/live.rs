@@ -35,6 +35,7 @@ pub(super) fn change(before: Before) -> Change {
 pub(super) fn live(version: u64, value: &str) -> LiveToggle {
     LiveToggle {
         id: "shop/prod/a".parse().unwrap(),
+        spelling: None,
         version,
         content: LiveContent::Known(payload(value)),
         modified_by: Some("Eve\n".to_owned()),
@@ -226,7 +227,7 @@ fn a_toggle_whose_type_is_not_listed_is_neither_missing_nor_of_another_type() {
         (Some(Some(ReturnType::String)), ListedType::Typed(ReturnType::String), true),
     ] {
         assert_eq!(ListedType::of(listed), expected);
-        assert_eq!(other_type(&needed, ReturnType::Boolean, expected).is_some(), is_held);
+        assert_eq!(other_type(&needed, ReturnType::Boolean, &expected).is_some(), is_held);
     }
 }
 

@@ -282,6 +282,7 @@ fn live(
     } = targeting;
     let live = LiveToggle {
         id: id.clone(),
+        spelling: (listed.key.as_str() != id.toggle()).then(|| listed.key.to_string()),
         version,
         content: content(kind, disabled, &wire),
         modified_by,
