@@ -11,17 +11,20 @@ use super::dialects;
 use super::exclusion;
 use super::finding::{At, Finding, Part, add, is_affordable, shown, suggest};
 use super::meant;
+use super::portable::without_references;
 use super::resolve::{RawCondition, Text, has_optional_subject};
+use super::sdks;
 use super::versions;
 use crate::model::{
-    CONDITION_TYPES, ConditionType, Predicate, ServiceKind, TextComparison, datetime_numbers, delivered_time,
-    is_accepted_time, is_semver, listed, rfc3339,
+    CONDITION_TYPES, ConditionType, Predicate, Sdks, ServiceKind, TextComparison, datetime_numbers,
+    delivered_time, is_accepted_time, is_semver, listed, rfc3339,
 };
 
 /// Checks conditions for one kind of service.
 pub(super) struct ConditionChecker<'a> {
     pub(super) findings: &'a mut Vec<Finding>,
     pub(super) kind: ServiceKind,
+    pub(super) sdks: Sdks,
     pub(super) patterns: &'a mut PatternChecker,
 }
 
@@ -108,12 +111,22 @@ impl ConditionChecker<'_> {
                 let finding = at.finding(&check::REGEX_LITERAL, Part::Value, message);
                 add(self.findings, finding.help(literal.help()));
             }
-            if let Some(Err(reason)) = is_regex.then(|| self.patterns.check(object)) {
+            if let Some(Err(reason)) = is_regex.then(|| self.pattern(object)) {
                 let message = format!("`{}` is not a regular expression: {}", shown(object), shown(&reason));
                 let finding = at.finding(&check::BAD_REGEX, Part::Value, message);
                 add(self.findings, finding.help(way_without(&reason)));
             }
         }
+    }
+
+    /// Checks a pattern as Rust does. What only others know is a disagreement, not an error, if the team uses one of
+    /// them.
+    fn pattern(&mut self, pattern: &str) -> Result<(), String> {
+        let known = match sdks::know_references(self.sdks) {
+            true => without_references(pattern),
+            false => None,
+        };
+        self.patterns.check(known.as_deref().unwrap_or(pattern))
     }
 
     fn empty_text(&mut self, kind: Option<&str>, name: &'static str, at: &At<'_>) {

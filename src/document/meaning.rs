@@ -20,12 +20,13 @@ use super::resolve::{
 };
 use super::syntax;
 use crate::model::{
-    Payload, ReturnType, Serve, ServiceKind, ServiceLimits, WHOLE, escaped, listed, percent, variation_fits,
+    Payload, ReturnType, Sdks, Serve, ServiceKind, ServiceLimits, WHOLE, escaped, listed, percent,
+    variation_fits,
 };
 
 /// Returns all findings on the meaning of `document`.
-pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
-    let mut checker = MeaningChecker { findings: Vec::new(), kind };
+pub(super) fn check(document: &RawDocument, kind: ServiceKind, sdks: Sdks) -> Vec<Finding> {
+    let mut checker = MeaningChecker { findings: Vec::new(), kind, sdks };
     if let Some(content) = &document.content {
         checker.content(content, document.disabled);
     }
@@ -35,6 +36,7 @@ pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
 struct MeaningChecker {
     findings: Vec<Finding>,
     kind: ServiceKind,
+    sdks: Sdks,
 }
 
 impl MeaningChecker {
@@ -172,6 +174,7 @@ impl MeaningChecker {
                 let mut checker = ConditionChecker {
                     findings: &mut self.findings,
                     kind: self.kind,
+                    sdks: self.sdks,
                     patterns: &mut patterns,
                 };
                 checker.check(condition, &conditions.item(index));
@@ -403,6 +406,8 @@ impl ServeChecker<'_> {
                 format!("more than one variation is named `{wanted}`"),
                 "give each variation a unique name".to_owned(),
             ),
+            // The one that has no name that can be read is meant, perhaps, and has its own finding.
+            NameError::Unknown if self.variations.iter().any(|variation| variation.name.is_none()) => return,
             NameError::Unknown => {
                 let names = self.variations.iter().filter_map(|variation| variation.name.as_deref());
                 let names = names.filter(|name| !name.is_empty());
@@ -524,7 +529,12 @@ fn almost_value<'a, I: Iterator<Item = &'a str>>(
     if matches!(value, "true" | "false") || fits(ReturnType::Json, value) {
         return None;
     }
-    let is_json_at_all = || value.contains('"') || others().any(|other| fits(ReturnType::Json, other));
+    let is_repairable = |value: &str| meant::repaired_json(value).is_some();
+    let is_json_at_all = || {
+        value.contains('"')
+            || others().any(|other| fits(ReturnType::Json, other))
+            || others().next().is_some() && is_repairable(value) && others().all(is_repairable)
+    };
     let nearly_json = value.starts_with('{') && others().all(|other| other.starts_with('{'))
         || value.starts_with('[')
             && others().next().is_some()

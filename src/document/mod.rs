@@ -182,7 +182,7 @@ impl File<'_> {
     fn clean(&self) -> Option<Targeting> {
         let document =
             plain::parse(self.text, self.most_work).filter(|_| !self.text.contains(waiver::MARK))?;
-        let is_clean = meaning::check(&document, self.kind).is_empty();
+        let is_clean = meaning::check(&document, self.kind, self.sdks).is_empty();
         let targeting = is_clean.then(|| document.complete(self.kind)).flatten();
         targeting.filter(|targeting| self.disagreements(targeting).is_empty())
     }
@@ -220,7 +220,7 @@ impl File<'_> {
         match tree.root.as_ref().filter(|root| !is_empty(root)) {
             Some(root) => {
                 document = shape::document(root, &mut findings);
-                findings.extend(meaning::check(&document, self.kind));
+                findings.extend(meaning::check(&document, self.kind, self.sdks));
             }
             None if findings.is_empty() => findings.push(empty_document()),
             None => {}

@@ -9,6 +9,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Construct {
     Astral,
+    Backreference,
     BlankCount,
     Border,
     Codes,
@@ -17,6 +18,7 @@ pub(super) enum Construct {
     Flags,
     LineFlags,
     LongCount,
+    LookAround,
     NamedClass,
     NamedGroup,
     NamedGroupP,
@@ -131,6 +133,7 @@ fn escape(rest: &str) -> (usize, Option<Construct>) {
         'x' if has_hex_digits(&rest[length..], 2) => return (length + 2, None),
         'x' | 'u' | 'U' => Construct::Codes,
         'f' | 'n' | 'r' | 't' => return (length, None),
+        '1'..='9' => return (length, Some(Construct::Backreference)),
         // Word boundaries of the `regex` crate.
         '<' | '>' => return (length, Some(Construct::Unknown)),
         c if c.is_ascii_punctuation() => return (length, None),
@@ -152,6 +155,9 @@ fn group(rest: &str) -> (usize, Option<Construct>) {
     if rest.starts_with("(?:") {
         return (3, None);
     }
+    if let Some(start) = look_around(rest) {
+        return (start.len(), Some(Construct::LookAround));
+    }
     let end = rest.find([')', ':', '>']).map_or(rest.len(), |end| end + 1);
     let flags = rest[2..end].trim_end_matches([')', ':']);
     let is_usual = flags.chars().all(|flag| matches!(flag, 'i' | 's' | 'm' | '-'));
@@ -166,6 +172,29 @@ fn group(rest: &str) -> (usize, Option<Construct>) {
         () => Construct::RareFlags,
     };
     (end, Some(construct))
+}
+
+/// Returns how a look-ahead or look-behind begins, if `rest` begins with one.
+fn look_around(rest: &str) -> Option<&'static str> {
+    ["(?=", "(?!", "(?<=", "(?<!"].into_iter().find(|start| rest.starts_with(start))
+}
+
+/// Returns a pattern in which each look-around and back reference is a group or a letter, if it has any: the rest
+/// of the pattern is as valid as it is in the SDKs that know them.
+pub(super) fn without_references(pattern: &str) -> Option<String> {
+    let is_reference = |one: Construct| matches!(one, Construct::LookAround | Construct::Backreference);
+    let found: Vec<_> = not_portable(pattern).into_iter().filter(|(one, _)| is_reference(*one)).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let (mut out, mut rest) = (String::new(), pattern);
+    for (construct, part) in found {
+        let (before, after) = rest.split_once(part)?;
+        out.push_str(before);
+        out.push_str(if construct == Construct::LookAround { "(?:" } else { "a" });
+        rest = after;
+    }
+    Some(out + rest)
 }
 
 /// Returns the length of a class, and what is not portable about it, each with where it is.
@@ -384,5 +413,20 @@ mod tests {
             assert_eq!(found, parts, "{pattern}");
             assert!(regex::Regex::new(pattern).is_ok(), "{pattern}");
         }
+    }
+
+    #[test]
+    fn what_rust_does_not_know_is_named_and_the_rest_of_the_pattern_is_checked() {
+        for (pattern, construct, part, rest) in [
+            ("^(?=a)", Construct::LookAround, "(?=", "^(?:a)"),
+            ("a(?<!b)", Construct::LookAround, "(?<!", "a(?:b)"),
+            (r"(a)\1", Construct::Backreference, r"\1", "(a)a"),
+            ("a(?=(", Construct::LookAround, "(?=", "a(?:("),
+        ] {
+            assert_eq!(not_portable(pattern).first(), Some(&(construct, part)), "{pattern}");
+            assert!(regex::Regex::new(pattern).is_err(), "{pattern}");
+            assert_eq!(without_references(pattern).as_deref(), Some(rest));
+        }
+        assert_eq!(without_references(r"(?:a)\w"), None);
     }
 }

@@ -176,6 +176,16 @@ impl Construct {
                 groups: &[(&[NODE], "each of its two halves"), (&[RUST, GO, JAVA, PYTHON], "the character")],
                 help: "write it in a group, such as `(?:😀|ä)` for `[😀ä]` and `(?:😀)+` for `😀+`",
             },
+            Self::LookAround => &Fact {
+                about: "look-ahead and look-behind in a regular expression",
+                groups: &[(&[RUST, GO], INVALID), (&[JAVA, NODE, PYTHON], "known")],
+                help: "write several conditions, which must all match",
+            },
+            Self::Backreference => &Fact {
+                about: "back references in a regular expression",
+                groups: &[(&[RUST, GO], INVALID), (&[JAVA, NODE, PYTHON], "known")],
+                help: "write each case as an object",
+            },
             Self::Flags => &Fact {
                 about: "flags in a regular expression",
                 groups: &[(&[NODE], INVALID), (&[RUST, GO, JAVA, PYTHON], "known")],
@@ -411,6 +421,11 @@ impl Fact {
         });
         groups.collect()
     }
+}
+
+/// Returns whether an SDK of the team knows look-around and back references. Without a team, one does.
+pub(super) fn know_references(sdks: Sdks) -> bool {
+    sdks.is_empty() || [Sdk::Java, Sdk::Node, Sdk::Python].into_iter().any(|sdk| sdks.has(sdk))
 }
 
 /// Returns the findings on what the SDKs of a team do not agree about.

@@ -75,9 +75,10 @@ pub struct Rules {
 impl Rules {
     /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
     pub(super) fn digest(&self) -> String {
-        // `repo` and `sdks` only shape the output, and the history guard decides before digests are compared.
-        let Self { repo: _, root, layout, kind, sdks: _, policy, history: _, base_url } = self;
-        let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
+        // `repo` only shapes the output, and the history guard decides before digests are compared. A pattern that no
+        // SDK in use knows makes a document invalid.
+        let Self { repo: _, root, layout, kind, sdks, policy, history: _, base_url } = self;
+        let text = format!("{root}\n{layout}\n{kind:?}\n{sdks:?}\n{}\n{base_url:?}", policy.digest());
         crate::model::hex(&Sha256::digest(text))
     }
 }

@@ -311,3 +311,31 @@ fn a_value_that_is_almost_a_number_or_json_is_a_warning_whose_help_solves_it() {
         assert!(found(off, on).is_empty(), "{off} {on}");
     }
 }
+
+#[test]
+fn a_pattern_that_an_sdk_in_use_knows_is_no_error() {
+    let all = |pattern: &str, sdks: &str| {
+        let text = condition(&format!(
+            "{{ type: string, subject: mail, predicate: matches regex, objects: ['{pattern}'] }}"
+        ));
+        let content = Blob::Content(text.into_bytes());
+        let document = read_for("t.yaml", &content, ServiceKind::FeatureProbe, sdks.parse().unwrap());
+        let found = document.diagnostics.iter().map(|found| (found.id, found.severity.as_str()));
+        (found.collect::<Vec<_>>(), document.payload.is_some())
+    };
+    for pattern in ["^(?=a).+$", "(?!a)b", "(?<=a)b", "(?<!a)b", r"(a)\1"] {
+        for sdks in ["node java", "python"] {
+            assert_eq!(all(pattern, sdks), (vec![], true), "{pattern} {sdks}");
+        }
+        for sdks in ["rust go java node python", "go node"] {
+            assert_eq!(all(pattern, sdks), (vec![("sdk-disagreement", "warning")], true), "{pattern} {sdks}");
+        }
+        for sdks in ["rust", "go rust"] {
+            assert_eq!(all(pattern, sdks), (vec![("bad-regex", "error")], false), "{pattern} {sdks}");
+        }
+    }
+    // What nobody knows stays an error.
+    for pattern in ["(?=a", "(?=a)(", r"(a)\1*[", "["] {
+        assert_eq!(all(pattern, "node java").0, [("bad-regex", "error")], "{pattern}");
+    }
+}
