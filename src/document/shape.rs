@@ -6,14 +6,14 @@ use std::collections::HashMap;
 
 use super::check;
 use super::check::{CONDITIONS, Check, ROLLOUT, condition_example, example, needs_split, quoted};
-use super::finding::{Finding, Spot, add, did_you_mean, is_affordable, shown};
+use super::finding::{Finding, Spot, add, is_affordable, shown};
 use super::foreign;
 use super::meant;
 use super::node::{Node, NodeKind, Span, Style, is_null, quoted as quoted_text};
 use super::resolve::{
     RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation, Text,
 };
-use crate::model::{closest, listed};
+use crate::model::{closest, is_one_edit, listed};
 
 pub(super) const DOCUMENT: &[&str] = &["disabled", "content"];
 
@@ -155,9 +155,10 @@ impl ShapeReader<'_> {
         for (at, (key, value)) in all.iter().enumerate() {
             let NodeKind::Scalar(name, _) = &key.kind else {
                 let message = "a key must be a word, not a collection";
-                let help = matches!(&key.kind, NodeKind::Mapping(inner) if inner.len() == 1);
-                let help = help.then(|| TEMPLATE.to_owned());
-                self.add(Finding::at(&check::WRONG_TYPE, first_line_of(key), message).maybe_help(help));
+                let is_template = matches!(&key.kind, NodeKind::Mapping(inner) if matches!(inner.as_slice(), [(_, nothing)] if nothing.is_null()));
+                let help =
+                    if is_template { TEMPLATE } else { "remove this entry, or write a word as its key" };
+                self.add(Finding::at(&check::WRONG_TYPE, first_line_of(key), message).help(help));
                 continue;
             };
             if !known.contains(&name.as_str()) {
@@ -168,7 +169,7 @@ impl ShapeReader<'_> {
                     }
                     None => {
                         has_unknown = true;
-                        meant.extend_from_slice(self.unknown_key((name, key.span), value, what, known, all));
+                        meant.extend(self.unknown_key((name, key.span), value, what, known, all));
                     }
                 }
                 continue;
@@ -197,14 +198,14 @@ impl ShapeReader<'_> {
         what: &str,
         known: &[&'static str],
         all: &[(Node, Node)],
-    ) -> &'static [&'static str] {
+    ) -> Vec<&'static str> {
         // A hostile document can have any number of keys and of variations.
         if !is_affordable(self.findings) {
             self.add(Finding::at(&check::UNKNOWN_KEY, span, format!("{what} has no `{}`", shown(name))));
-            return &[];
+            return Vec::new();
         }
         let split = if what == "a serve" { meant::split(value, &self.variations) } else { None };
-        let mut stands_for: &[&str] = &[];
+        let mut stands_for = Vec::new();
         let finding = if name == "<<" {
             // What a reviewer reads must be what is applied (src/document/README.md, "Text").
             Finding::at(&check::MERGE_KEY, span, "a merge key (`<<`) is not allowed")
@@ -217,19 +218,36 @@ impl ShapeReader<'_> {
             Finding::at(&check::COMMENT_KEY, span, message)
                 .help("remove it, and write the reason into the commit message")
         } else if let Some(foreign) = foreign::key(what, name, value, all, &self.variations) {
-            stands_for = foreign.stands_for;
+            stands_for.extend_from_slice(foreign.stands_for);
             let message = format!("{what} has no `{}`", shown(name));
             Finding::at(&check::UNKNOWN_KEY, span, message).help(foreign.help)
         } else if what == "a serve" && (ROLLOUTS.contains(&name) || split.is_some()) {
             let message = format!("a serve has no `{}`", shown(name));
             Finding::at(&check::UNKNOWN_KEY, span, message).help(rollout(split))
         } else {
-            let spaced = name.split_once(':').filter(|(key, value)| known.contains(key) && !value.is_empty());
-            let spaced = spaced
-                .map(|(key, value)| format!("write a space after the colon: `{key}: {}`", shown(value)));
-            let help = spaced
-                .or_else(|| did_you_mean(name, known.iter().copied()))
-                .unwrap_or_else(|| format!("{what} has {}", listed(&quoted(known))));
+            let cut =
+                |sign| name.split_once(sign).filter(|(key, rest)| known.contains(key) && !rest.is_empty());
+            let (spaced, without_colon) = (cut(':'), cut(' ').filter(|_| value.is_null()));
+            let similar = || {
+                // A short word is a misspelling of a key that is missing, and of nothing else.
+                let is_there = |key: &str| {
+                    all.iter().any(|(own, _)| matches!(&own.kind, NodeKind::Scalar(own, _) if own == key))
+                };
+                let mut missing = known.iter().copied().filter(|key| !is_there(key));
+                closest(name, known.iter().copied()).or_else(|| missing.find(|key| is_one_edit(name, key)))
+            };
+            let meant = spaced.or(without_colon).map(|(key, _)| key).or_else(similar);
+            let help = match (spaced.or(without_colon), meant) {
+                (Some((key, rest)), _) => {
+                    let sign =
+                        if spaced.is_some() { "a space after the colon" } else { "a colon after the key" };
+                    format!("write {sign}: `{key}: {}`", shown(rest.trim()))
+                }
+                (None, Some(similar)) => format!("did you mean `{similar}`?"),
+                (None, None) => format!("{what} has {}", listed(&quoted(known))),
+            };
+            // What is misspelled is not missing as well.
+            stands_for.extend(known.iter().copied().find(|key| Some(*key) == meant));
             Finding::at(&check::UNKNOWN_KEY, span, format!("{what} has no `{}`", shown(name))).help(help)
         };
         self.add(finding);
@@ -310,6 +328,7 @@ impl ShapeReader<'_> {
                 (_, NodeKind::Scalar(..)) => {
                     Some("write a list in square brackets, such as `[\"a\", \"b\"]`")
                 }
+                ("objects" | "rightObjects", _) => Some(condition_example(None, "objects")),
                 _ => None,
             };
             self.wrong_type(field, "a list", help);
@@ -477,6 +496,7 @@ impl ShapeReader<'_> {
                 ("a prerequisite", _) => Some(
                     "write the toggle and what it must serve, such as `{ key: new-checkout, type: boolean, value: \"true\" }`",
                 ),
+                ("objects" | "rightObjects", _) => Some(condition_example(None, "objects")),
                 _ => None,
             };
             self.wrong_type(field, "a list of mappings", help);
@@ -745,6 +765,11 @@ fn template(value: &NodeKind) -> Option<String> {
     }
 }
 
+/// Returns whether the text of a field is never empty.
+fn is_never_empty(name: &str) -> bool {
+    matches!(name, "type" | "predicate" | "subject" | "key")
+}
+
 /// Reads a text verbatim.
 pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
     match value {
@@ -753,7 +778,13 @@ pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
         NodeKind::Scalar(text, Style::Plain) if is_null(text) => {
             let name = shown(name);
             let (message, help) = match text.as_str() {
+                "" if is_never_empty(&name) => {
+                    (format!("`{name}` has no value"), condition_example(None, &name).to_owned())
+                }
                 "" => (format!("`{name}` has no value"), format!("write `{name}: \"\"` for empty text")),
+                _ if matches!(name.as_str(), "type" | "predicate") => {
+                    (format!("`{name}` is text, and this is null"), condition_example(None, &name).to_owned())
+                }
                 text => (
                     format!("`{name}` is text, and this is null"),
                     format!("write `\"{text}\"` if the text is meant"),
@@ -865,7 +896,7 @@ pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
             message: format!("`select` is `{}`, and no toggle has that many variations", shown(text)),
             help: Some("the first variation is 0".to_owned()),
         })),
-        Integer::No if is_null(text) => not_whole(None),
+        Integer::No if is_null(text) => not_whole(Some("write the index of a variation, from 0")),
         Integer::No if text.starts_with(|c: char| c.is_ascii_digit()) => {
             not_whole(Some("write it in decimal digits without leading zeros"))
         }

@@ -33,6 +33,11 @@ pub(crate) fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a s
     similar.find(|candidate| is_misspelling(text, candidate))
 }
 
+/// Returns whether one edit makes `candidate` of `text`: a letter more, less or other, or two that change places.
+pub(crate) fn is_one_edit(text: &str, candidate: &str) -> bool {
+    text.len() <= candidate.len() + 4 && distance(&text.to_lowercase(), candidate) == 1
+}
+
 fn distance(a: &str, b: &str) -> usize {
     strsim::damerau_levenshtein(a, b)
 }

@@ -338,7 +338,7 @@ impl Demo {
 
     async fn broken_file(&self) -> Result<(), Failure> {
         self.step(5, "A broken file does not block others").await?;
-        let broken = example(STAGING, "defaultServe", "defualtServe");
+        let broken = example(STAGING, "  defaultServe:", "  # defaultServe:");
         let good = example(RANKING, "disabled: false", "disabled: true");
         self.commit("Switch the new ranking off", &[(STAGING, &broken), (RANKING, &good)])?;
         let report = self.pass(Policy::default(), 1).await?;

