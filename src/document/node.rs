@@ -44,7 +44,8 @@ pub(super) struct Node {
     /// Its number in the tree.
     pub(super) id: usize,
     pub(super) span: Span,
-    /// The bytes of a scalar as it is written, with its quotes.
+    /// The bytes of a scalar as it is written, with its quotes, or of a collection with its brackets. Without them, it has
+    /// only its beginning.
     pub(super) raw: Range<usize>,
     pub(super) kind: NodeKind,
 }

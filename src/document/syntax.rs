@@ -414,6 +414,7 @@ impl<'t> Builder<'t> {
                 }
             }
             self.cursor = bracket + 1;
+            node.raw.end = bracket + 1;
             self.last = Some(node.id);
         } else {
             self.closed.push((node.id, column));
@@ -594,7 +595,11 @@ fn unreadable(text: &str, error: &ScanError) -> Finding {
 /// Returns the mistake that the author made before `span`, or what is wrong in terms of YAML.
 fn mistake_at(text: &str, span: Span, wrong: &str) -> Finding {
     mistake::explain(&lines(text), span.start.line)
-        .unwrap_or_else(|| Finding::at(&check::SYNTAX, span, format!("invalid YAML: {wrong}")))
+        .unwrap_or_else(|| {
+            Finding::at(&check::SYNTAX, span, format!("invalid YAML: {wrong}")).help(
+                "compare the indentation and the brackets of this line and of those above it with a document that is valid",
+            )
+        })
 }
 
 fn mark(span: ParserSpan) -> Span {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::document::rewrite;
+use crate::model::{Condition, Prerequisite, ReturnType, Rule};
 
 const DOCUMENT: &str = r#"# The owner is @acme/shop.
 disabled: false   # since May
@@ -63,6 +64,118 @@ fn a_changed_value_is_the_only_line_that_changes() {
     assert_eq!(rewritten(DOCUMENT, &changed), expected);
 }
 
+/// Each line of what stays is there as it was, with its odd layout.
+#[test]
+fn what_is_added_or_removed_changes_no_other_line() {
+    const ODD: &str = r#"# The owner is @acme/shop.
+disabled:   false   # since May
+
+content:
+    variations:
+      # Nothing.
+      -   name: "off"
+          value: '1'
+      - {name: "on",   value: '2'}
+
+    rules:
+    # Decided in May.
+    - name:   adults
+      conditions:
+      - { type: number, subject: age,   predicate: ">", objects: ["18"] }   # not 21
+      - {type: string, subject: country, predicate: is one of, objects: [AT,   CH]}
+      serve: {select: 1}   # the page
+
+    # Nobody else.
+    - { name: rest, conditions: [], serve: { variation: "on" } }
+    disabledServe:   { select: 0 }   # safe
+    defaultServe:
+      split: { "on": 50, "off": 50 }
+    prerequisites: []
+"#;
+    let original = featureprobe(ODD).payload.unwrap().targeting();
+    type Change = fn(&mut Content);
+    let changes: &[(Change, &[&str])] = &[
+        (|content| drop(content.rules.remove(1)), &["# Nobody else.", "- { name: rest, "]),
+        (
+            |content| drop(content.rules.remove(0)),
+            &[
+                "# Decided",
+                "- name:   adults",
+                "conditions:\n",
+                "- { type: n",
+                "- {type: s",
+                "serve: {select: 1}",
+            ],
+        ),
+        (
+            |content| content.rules.clear(),
+            &[
+                "rules:",
+                "# Decided",
+                "- name:   adults",
+                "conditions:\n",
+                "- { type: n",
+                "- {type: s",
+                "serve: {select: 1}",
+                "# Nobody else.",
+                "- { name: rest, ",
+            ],
+        ),
+        (|content| content.rules.reverse(), &[]),
+        (|content| content.rules.push(Rule { name: "new".to_owned(), ..content.rules[0].clone() }), &[]),
+        (|content| content.rules.insert(1, Rule { name: "new".to_owned(), ..content.rules[0].clone() }), &[]),
+        (
+            |content| content.rules[1].conditions = content.rules[0].conditions[..1].to_vec(),
+            &["- { name: rest, "],
+        ),
+        (|content| drop(content.rules[0].conditions.remove(0)), &["- { type: n"]),
+        (|content| drop(content.rules[0].conditions.remove(1)), &["- {type: s"]),
+        (|content| content.rules[0].conditions.clear(), &["conditions:\n", "- { type: n", "- {type: s"]),
+        (
+            |content| {
+                let own = Condition { subject: "years".to_owned(), ..content.rules[0].conditions[0].clone() };
+                content.rules[0].conditions.push(own);
+            },
+            &[],
+        ),
+        (|content| content.rules[0].conditions[1].objects.push("DE".to_owned()), &["- {type: s"]),
+        (|content| content.rules[0].serve = Serve::Split(vec![5000, 5000]), &["serve: {select: 1}"]),
+        (|content| content.default_serve = Serve::Select(1), &["defaultServe:", "split: {"]),
+        (|content| content.default_serve = Serve::Split(vec![2500, 7500]), &["defaultServe:", "split: {"]),
+        (|content| content.disabled_serve = Serve::Split(vec![1, 9999]), &["disabledServe:"]),
+        (
+            |content| {
+                let new =
+                    Variation { name: "new".to_owned(), value: "3".to_owned(), description: String::new() };
+                content.variations.push(new);
+                content.default_serve = Serve::Split(vec![5000, 5000, 0]);
+            },
+            &[],
+        ),
+        (
+            |content| {
+                let kind = ReturnType::Boolean;
+                content.prerequisites =
+                    Some(vec![Prerequisite { key: "base".to_owned(), value: "true".to_owned(), kind }]);
+            },
+            &["prerequisites: []"],
+        ),
+    ];
+    for (at, (change, gone)) in changes.iter().enumerate() {
+        for breaks in ["\n", "\r\n"] {
+            let mut changed = original.clone();
+            change(&mut changed.content);
+            let text = rewritten(&ODD.replace('\n', breaks), &changed);
+            assert_eq!(featureprobe(&text).payload, Some(Payload::new(&changed)), "{at}\n{text}");
+            for line in ODD.split_inclusive('\n').filter(|line| !line.trim().is_empty()) {
+                let is_gone = gone.iter().any(|gone| line.trim_start().starts_with(gone));
+                assert!(is_gone || text.contains(&line.replace('\n', breaks)), "{at}: {line:?}\n{text}");
+            }
+            assert_eq!(text.matches('\n').count(), text.matches(breaks).count());
+        }
+    }
+}
+
 #[test]
 fn what_is_gone_takes_its_comments_along_and_the_others_stay() {
     let mut changed = targeting();
@@ -104,7 +217,7 @@ fn an_item_that_changed_keeps_its_comments_where_others_are_added() {
     for kept in DOCUMENT.match_indices("# ").map(|(at, _)| DOCUMENT[at..].lines().next().unwrap()) {
         assert!(text.contains(kept), "{kept}\n{text}");
     }
-    assert!(text.contains("for the next release\n    - name: \"3rd\"\n"), "{text}");
+    assert!(text.contains("for the next release\n    - { name: \"3rd\", value: \"30\" }\n"), "{text}");
     assert!(text.contains("# Decided in May.\n    - name: grown-ups"), "{text}");
 }
 
