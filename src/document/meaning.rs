@@ -14,6 +14,7 @@ use super::finding::{At, Finding, Part, Spot, add, shown, suggest};
 use super::meant;
 use super::node;
 use super::node::PathStep;
+use super::references;
 use super::resolve::{
     NameError, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation,
     ServeError, SplitError, Text, VariationNames,
@@ -649,9 +650,7 @@ fn one(prerequisite: &RawPrerequisite, at: &At<'_>, findings: &mut Vec<Finding>)
         let help = "let a boolean toggle stand for the condition: SDKs may not agree on when two JSON values are equal";
         add(findings, type_finding(&check::JSON_PREREQUISITE, message.to_owned()).help(help));
     }
-    if let Some(Err(reason)) = value.as_deref().map(|value| variation_fits(return_type, value)) {
-        let message = format!("this value {reason}");
-        let help = "write the value of a variation of the other toggle; with any other, nobody meets the prerequisite";
+    if let Some((message, help)) = value.as_deref().and_then(|value| references::unfit(return_type, value)) {
         let finding = at.key("value").finding(&check::PREREQUISITE_VALUE, Part::Value, message);
         add(findings, finding.help(help));
     }

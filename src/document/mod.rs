@@ -37,7 +37,7 @@ pub use layout::{Layout, LayoutError, PathKind, Unread};
 pub(crate) use owners::{CodeOwners, OWNER_FILES};
 pub(crate) use print::{Formatting, format, print};
 pub(crate) use references::{
-    Others, Outline, ReferenceProblem, References, diagnose as diagnose_references, disagreement,
+    Fragment, Others, Outline, ReferenceProblem, References, diagnose as diagnose_references, disagreement,
     other_spelling,
 };
 pub(crate) use rewrite::rewrite;
@@ -68,11 +68,13 @@ pub struct Document {
     pub diagnostics: Vec<Diagnostic>,
     /// What other documents need to know of this one.
     pub(crate) outline: Outline,
+    /// The same of an invalid document, as far as it can be read.
+    pub(crate) fragment: Option<Box<Fragment>>,
 }
 
 impl Document {
     pub(crate) fn invalid(diagnostics: Vec<Diagnostic>) -> Self {
-        Self { payload: None, diagnostics, outline: Outline::default() }
+        Self { payload: None, diagnostics, outline: Outline::default(), fragment: None }
     }
 }
 
@@ -197,9 +199,12 @@ impl File<'_> {
     /// Returns the document of `targeting`, which has no findings except possibly its size as sent.
     fn valid(&self, targeting: &Targeting) -> Document {
         match self.payload(targeting) {
-            Ok(payload) => {
-                Document { payload: Some(payload), diagnostics: Vec::new(), outline: Outline::of(targeting) }
-            }
+            Ok(payload) => Document {
+                payload: Some(payload),
+                diagnostics: Vec::new(),
+                outline: Outline::of(targeting),
+                fragment: None,
+            },
             Err(finding) => Document::invalid(finding::diagnose(self.path, self.text, None, vec![*finding])),
         }
     }
@@ -225,7 +230,7 @@ impl File<'_> {
             None if findings.is_empty() => findings.push(empty_document()),
             None => {}
         }
-        let (mut payload, mut outline) = (None, Outline::default());
+        let (mut payload, mut outline, mut fragment) = (None, Outline::default(), None);
         if findings.iter().all(|finding| finding.check.severity == Severity::Warning) {
             let read = document.complete(self.kind).map(|targeting| (self.payload(&targeting), targeting));
             match read {
@@ -242,19 +247,21 @@ impl File<'_> {
                     "could not read the document",
                 )),
             }
+        } else {
+            fragment = Fragment::of(&document);
         }
         mistake::name_comments(self.text, &mut findings);
         finding::merge_tags(&mut findings, tree.root.as_ref());
         // The markers cause the other findings, so the conflict replaces them; valid text may contain a
         // marker line.
         if let Some(conflict) = conflict_marker(self.text).filter(|_| payload.is_none()) {
-            findings = vec![conflict];
+            (findings, fragment) = (vec![conflict], None);
         }
         if self.kind.can().evaluate {
             findings.iter_mut().for_each(Finding::explain);
         }
         let diagnostics = finding::diagnose(self.path, self.text, tree.root.as_ref(), findings);
-        Document { payload, diagnostics, outline }
+        Document { payload, diagnostics, outline, fragment }
     }
 }
 

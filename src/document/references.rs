@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::check::{self, Check};
 use super::finding::{self, Diagnostic, Finding, Part, Spot, did_you_mean, shown};
 use super::node::PathStep;
+use super::resolve::RawDocument;
 use super::{sdks, syntax, waiver};
 use crate::model::{
     Blob, Components, Content, Payload, Prerequisite, ReturnType, Sdks, ServiceKind, Targeting, components,
@@ -38,6 +39,56 @@ impl Outline {
     }
 }
 
+/// What an invalid document says about others, and others about it, as far as it can be read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Fragment {
+    /// The prerequisites, in the order of the document.
+    needed: Vec<Needed>,
+    /// The values of its variations; none if one of them cannot be read.
+    values: Option<Vec<String>>,
+}
+
+/// The parts of a prerequisite; none of what cannot be read. Then the key is empty.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Needed {
+    key: String,
+    value: Option<String>,
+    kind: Option<ReturnType>,
+}
+
+impl Fragment {
+    pub(super) fn of(document: &RawDocument) -> Option<Box<Self>> {
+        let content = document.content.as_ref()?;
+        let needed = content.prerequisites.iter().flatten().map(|one| Needed {
+            key: one.key.clone().unwrap_or_default(),
+            value: one.value.clone(),
+            kind: one.kind.as_deref().and_then(|kind| kind.parse().ok()),
+        });
+        let values = content.variations.iter().flatten().map(|variation| variation.value.clone());
+        let values: Option<Vec<String>> = values.collect();
+        let values = values.filter(|values| !values.is_empty());
+        Some(Box::new(Self { needed: needed.collect(), values }))
+    }
+
+    pub(crate) fn has_prerequisites(&self) -> bool {
+        !self.needed.is_empty()
+    }
+}
+
+impl From<Prerequisite> for Needed {
+    fn from(one: Prerequisite) -> Self {
+        Self { key: one.key, value: Some(one.value), kind: Some(one.kind) }
+    }
+}
+
+/// Returns the message and the help on a prerequisite whose value is not of its own type.
+pub(super) fn unfit(kind: ReturnType, value: &str) -> Option<(String, &'static str)> {
+    let reason = variation_fits(kind, value).err()?;
+    let help =
+        "write the value of a variation of the other toggle; with any other, nobody meets the prerequisite";
+    Some((format!("this value {reason}"), help))
+}
+
 /// Returns the type of a new toggle with these values.
 fn type_of(targeting: &Targeting) -> ReturnType {
     let values = targeting.content.variations.iter().map(|variation| variation.value.as_str());
@@ -63,25 +114,23 @@ pub(crate) struct References {
 #[derive(Debug)]
 struct ReferenceNode {
     key: String,
-    content: NodeContent,
+    /// The prerequisites; empty if the document cannot be read.
+    needed: Vec<Needed>,
+    /// The values of the variations and their type; none if one of them cannot be read.
+    values: Option<(Vec<String>, ReturnType)>,
+    /// What a valid document serves.
+    serving: Option<Serving>,
     /// The toggle of each prerequisite; none if no document has the key.
     targets: Vec<Option<usize>>,
 }
 
 #[derive(Debug)]
-enum NodeContent {
-    /// The document is invalid or not read.
-    Unreadable,
-    Read {
-        prerequisites: Vec<Prerequisite>,
-        values: Vec<String>,
-        kind: ReturnType,
-        is_disabled: bool,
-        /// The variations of the disabled serve.
-        disabled: Vec<u32>,
-        /// Whether a rule serves something else than the default serve.
-        has_other_serve: bool,
-    },
+struct Serving {
+    is_disabled: bool,
+    /// The variations of the disabled serve.
+    disabled: Vec<u32>,
+    /// Whether a rule serves something else than the default serve.
+    has_other_serve: bool,
 }
 
 /// A finding about another document, before its position is known.
@@ -93,6 +142,8 @@ pub(crate) struct ReferenceProblem {
     help: Option<String>,
     /// The keys of a circle that the message does not name whole.
     circle: Vec<String>,
+    /// Whether a waiver of this doubt decides that the document is valid.
+    is_error_unless_waived: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -106,10 +157,16 @@ enum Place {
 
 impl ReferenceProblem {
     fn new(check: &'static Check, place: Place, message: String, help: impl Into<Option<String>>) -> Self {
-        Self { check, place, message, help: help.into(), circle: Vec::new() }
+        Self { check, place, message, help: help.into(), circle: Vec::new(), is_error_unless_waived: false }
     }
 
-    /// Returns whether it makes the document invalid.
+    /// Returns whether a finding in a single document is left to the check of what it says about others, which
+    /// knows better what is wrong with the prerequisite.
+    pub(crate) fn replaces(found: &Diagnostic) -> bool {
+        found.id == check::PREREQUISITE_VALUE.id
+    }
+
+    /// Returns whether it makes the document invalid, whatever its waivers.
     pub(crate) fn is_error(&self) -> bool {
         self.check.severity == check::Severity::Error
     }
@@ -117,6 +174,16 @@ impl ReferenceProblem {
     /// Returns whether it is about the types of a toggle's documents.
     pub(crate) fn is_about_types(&self) -> bool {
         *self.check == check::TYPE_DISAGREEMENT
+    }
+
+    /// Returns whether one of these makes the document invalid.
+    pub(crate) fn has_error(found: &[Diagnostic]) -> bool {
+        found.iter().any(|one| one.severity == check::Severity::Error)
+    }
+
+    /// Removes what an invalid document does not tell: whether its waivers are of use.
+    pub(crate) fn keep_known(found: &mut Vec<Diagnostic>) {
+        found.retain(|one| one.id != check::UNUSED_WAIVER.id);
     }
 
     /// Returns whether a waiver accepts such a finding in one of these.
@@ -159,7 +226,9 @@ impl References {
         self.by_key.insert(key.to_owned(), node);
         self.nodes.push(ReferenceNode {
             key: key.to_owned(),
-            content: NodeContent::Unreadable,
+            needed: Vec::new(),
+            values: None,
+            serving: None,
             targets: Vec::new(),
         });
         (node, true)
@@ -169,36 +238,47 @@ impl References {
         &self.nodes[node].key
     }
 
-    /// Sets what a document says. Returns the keys of its prerequisites, whose nodes the caller has to
+    /// Sets what a valid document says. Returns the keys of its prerequisites, whose nodes the caller has to
     /// [`connect`](Self::connect).
     pub(crate) fn fill(&mut self, node: usize, payload: &Payload) -> Vec<String> {
         let targeting = payload.targeting();
         let kind = type_of(&targeting);
-        let prerequisites = targeting.content.prerequisites.unwrap_or_default();
-        let keys = prerequisites.iter().map(|one| one.key.clone()).collect();
-        let Content { rules, disabled_serve, default_serve, variations, .. } = targeting.content;
-        self.nodes[node].content = NodeContent::Read {
-            prerequisites,
-            values: variations.into_iter().map(|variation| variation.value).collect(),
-            kind,
+        let Content { rules, disabled_serve, default_serve, variations, prerequisites } = targeting.content;
+        let values = variations.into_iter().map(|variation| variation.value).collect();
+        self.nodes[node].serving = Some(Serving {
             is_disabled: targeting.disabled,
             disabled: disabled_serve.variations().collect(),
             has_other_serve: rules.iter().any(|rule| rule.serve != default_serve),
-        };
+        });
+        let needed = prerequisites.unwrap_or_default().into_iter().map(Needed::from).collect();
+        self.set(node, needed, Some((values, kind)))
+    }
+
+    /// Does the same as [`fill`](Self::fill) for what can be read of an invalid document.
+    pub(crate) fn fill_part(&mut self, node: usize, fragment: Fragment) -> Vec<String> {
+        let Fragment { needed, values } = fragment;
+        let of = |values: &[String]| ReturnType::of(&values.iter().map(String::as_str).collect::<Vec<_>>());
+        let values = values.map(|values| {
+            let kind = of(&values);
+            (values, kind)
+        });
+        self.set(node, needed, values)
+    }
+
+    fn set(
+        &mut self,
+        node: usize,
+        needed: Vec<Needed>,
+        values: Option<(Vec<String>, ReturnType)>,
+    ) -> Vec<String> {
+        let keys = needed.iter().map(|one| one.key.clone()).collect();
+        (self.nodes[node].needed, self.nodes[node].values) = (needed, values);
         keys
     }
 
     /// Sets the toggles of the prerequisites, in their order.
     pub(crate) fn connect(&mut self, node: usize, targets: Vec<Option<usize>>) {
         self.nodes[node].targets = targets;
-    }
-
-    /// Returns the prerequisites of a toggle; none if its document cannot be read.
-    fn prerequisites(&self, node: usize) -> &[Prerequisite] {
-        match &self.nodes[node].content {
-            NodeContent::Read { prerequisites, .. } => prerequisites,
-            NodeContent::Unreadable => &[],
-        }
     }
 
     /// Returns the findings about the documents of `checked`, in its order.
@@ -213,20 +293,23 @@ impl References {
         let chains = Chains::new(self);
         // The components of which a finding names a circle whole. With all of them in each, the output would be
         // quadratic.
-        let mut named = HashSet::new();
+        let mut whole_once = HashSet::new();
         let mut all = Vec::with_capacity(checked.len());
         for node in checked {
-            let mut problems = Vec::new();
-            for (index, (prerequisite, target)) in
-                self.prerequisites(*node).iter().zip(&self.nodes[*node].targets).enumerate()
-            {
+            let (mut problems, mut named) = (Vec::new(), HashSet::new());
+            let ReferenceNode { needed, targets, .. } = &self.nodes[*node];
+            for (index, (prerequisite, target)) in needed.iter().zip(targets).enumerate() {
                 let at = |field| Place::Prerequisite(index, field);
+                problems.extend(self.mismatch(prerequisite, index, *target, others)?);
                 let Some(target) = *target else {
-                    problems.extend(self.unknown(*node, &prerequisite.key, at("key"), others)?);
+                    if !prerequisite.key.is_empty() {
+                        problems.extend(self.unknown(*node, &prerequisite.key, at("key"), others)?);
+                    }
                     continue;
                 };
                 let key = self.key(target);
-                if key != prerequisite.key {
+                // A toggle that needs itself, or another one twice, does so in any spelling.
+                if named.insert(target) && target != *node && key != prerequisite.key {
                     problems.push(ReferenceProblem::new(
                         &check::PREREQUISITE_CASE,
                         at("key"),
@@ -241,11 +324,10 @@ impl References {
                 }
                 if let Some(circle) = chains.circle(self, *node, target, MOST_VISITED) {
                     let is_named = circle.is_whole && circle.through.len() < MOST_NAMED;
-                    let is_first = !is_named && named.insert(chains.component[*node]);
+                    let is_first = !is_named && whole_once.insert(chains.component[*node]);
                     let whole = is_first.then(|| chains.circle(self, *node, target, usize::MAX)).flatten();
                     problems.push(self.cycle(&circle, whole, at("key")));
                 }
-                problems.extend(self.mismatch(prerequisite, index, target, others)?);
                 problems.extend(self.nested(*node, prerequisite, target, at("key")));
             }
             problems.extend(chains.too_long(self, *node));
@@ -289,17 +371,21 @@ impl References {
     /// Returns why the toggle `target` never serves what `prerequisite` asks for.
     fn mismatch<E>(
         &self,
-        prerequisite: &Prerequisite,
+        prerequisite: &Needed,
         index: usize,
-        target: usize,
+        target: Option<usize>,
         others: &mut impl Others<Error = E>,
     ) -> Result<Option<ReferenceProblem>, E> {
-        let NodeContent::Read { values, kind, .. } = &self.nodes[target].content else {
-            return Ok(None);
-        };
-        let key = self.key(target);
-        let wanted = prerequisite.kind;
         let at = |field| Place::Prerequisite(index, field);
+        let target = target.and_then(|target| Some((self.key(target), self.nodes[target].values.as_ref()?)));
+        let Some((key, (values, kind))) = target else {
+            // Without the other document, only the prerequisite itself tells what is wrong.
+            let own = prerequisite.kind.zip(prerequisite.value.as_deref());
+            return Ok(own.and_then(|(kind, value)| unfit(kind, value)).map(|(message, help)| {
+                ReferenceProblem::new(&check::PREREQUISITE_VALUE, at("value"), message, help.to_owned())
+            }));
+        };
+        let wanted = prerequisite.kind.unwrap_or(*kind);
         if let Some(value) = values.iter().find(|value| variation_fits(wanted, value).is_err()) {
             let message = format!(
                 "the type of `{key}` is not `{}`: it has the value `{}`",
@@ -318,42 +404,82 @@ impl References {
             let all = others.types(key)?;
             // A toggle that has other values elsewhere has the type that all of them fit.
             if all.iter().all(|other| other == kind) {
-                let kind = kind.as_str();
-                let message =
-                    format!("the values of `{key}` are those of a `{kind}` toggle, not of a `string`");
-                let help = format!("write `type: {kind}` ({})", sdks::with_other_type(self.sdks));
-                let check = match kind {
-                    "boolean" => &check::PREREQUISITE_OTHER_TYPE,
-                    // A text may look like a number or like JSON.
-                    _ => &check::PREREQUISITE_UNSURE_TYPE,
-                };
-                return Ok(Some(ReferenceProblem::new(check, at("type"), message, help)));
+                return Ok(Some(match &prerequisite.value {
+                    Some(value) if !can_serve(*kind, values, value) => {
+                        let help = format!(
+                            "{}: write `type: {}` and one of them",
+                            its_values(values),
+                            kind.as_str()
+                        );
+                        ReferenceProblem::new(
+                            &check::PREREQUISITE_NO_VARIATION,
+                            at("value"),
+                            no_variation(key, value),
+                            help,
+                        )
+                    }
+                    _ => self.unsure_type(key, *kind, at("type")),
+                }));
             }
         }
-        let is_met = |value: &&String| is_same_value(wanted, value, &prerequisite.value);
+        let Some(wanted_value) = &prerequisite.value else { return Ok(None) };
+        let is_met = |value: &&String| is_same_value(wanted, value, wanted_value);
         if values.iter().any(|value| is_met(&value) == Some(true)) {
             return Ok(None);
         }
-        if let Some(value) = values.iter().find(|value| is_met(value).is_none()) {
-            let words = sdks::other_notation(self.sdks, key, value, &prerequisite.value);
+        // A value that is not of its own type is not another notation.
+        let is_of_type = variation_fits(wanted, wanted_value).is_ok();
+        if let Some(value) = values.iter().find(|value| is_of_type && is_met(value).is_none()) {
+            let words = sdks::other_notation(self.sdks, key, value, wanted_value);
             return Ok(words.map(|(message, help)| {
                 ReferenceProblem::new(&check::SDK_DISAGREEMENT, at("value"), message, help)
             }));
         }
-        let message = format!("`{key}` has no variation with the value `{}`", shown(&prerequisite.value));
+        let message = no_variation(key, wanted_value);
         // A number with other digits is not a misspelling.
         let is_text = wanted != ReturnType::Number;
-        let similar = || did_you_mean(&prerequisite.value, values.iter().map(String::as_str));
+        let similar = || did_you_mean(wanted_value, values.iter().map(String::as_str));
         let help = if is_text { similar() } else { None };
-        let help = help.unwrap_or_else(|| {
-            const MOST_VALUES: usize = 8;
-            let some = values.iter().take(MOST_VALUES).map(|value| format!("`{}`", shown(value)));
-            let some: Vec<String> = some.collect();
-            let begin = if values.len() > MOST_VALUES { "its values begin with" } else { "its values are" };
-            format!("{begin} {}", listed(&some))
-        });
+        let help = help.unwrap_or_else(|| its_values(values));
         Ok(Some(ReferenceProblem::new(&check::PREREQUISITE_NO_VARIATION, at("value"), message, help)))
     }
+
+    /// Returns the finding that a prerequisite asks for a text, and the toggle `key` has values of another type.
+    fn unsure_type(&self, key: &str, kind: ReturnType, place: Place) -> ReferenceProblem {
+        let name = kind.as_str();
+        let message = format!("the values of `{key}` are those of a `{name}` toggle, not of a `string`");
+        let mut help = format!("write `type: {name}` ({})", sdks::with_other_type(self.sdks));
+        // A text may look like a number or like JSON; that it looks like a boolean is rare.
+        let is_error_unless_waived = kind == ReturnType::Boolean;
+        if is_error_unless_waived {
+            help.push_str(&format!(
+                "; if `{key}` is a `string` on the service, a waiver above this line says so"
+            ));
+        }
+        let check = &check::PREREQUISITE_UNSURE_TYPE;
+        ReferenceProblem { is_error_unless_waived, ..ReferenceProblem::new(check, place, message, help) }
+    }
+}
+
+fn no_variation(key: &str, value: &str) -> String {
+    format!("`{key}` has no variation with the value `{}`", shown(value))
+}
+
+/// Returns the first values of a toggle, in words.
+fn its_values(values: &[String]) -> String {
+    const MOST_VALUES: usize = 8;
+    let some = values.iter().take(MOST_VALUES).map(|value| format!("`{}`", shown(value)));
+    let some: Vec<String> = some.collect();
+    let begin = if values.len() > MOST_VALUES { "its values begin with" } else { "its values are" };
+    format!("{begin} {}", listed(&some))
+}
+
+/// Returns whether one of the values of a toggle may be `wanted`, as a text or as what it looks like.
+fn can_serve(kind: ReturnType, values: &[String], wanted: &str) -> bool {
+    let is_of_kind = variation_fits(kind, wanted).is_ok();
+    values
+        .iter()
+        .any(|value| value == wanted || (is_of_kind && is_same_value(kind, value, wanted) != Some(false)))
 }
 
 impl References {
@@ -361,42 +487,47 @@ impl References {
     fn nested(
         &self,
         node: usize,
-        prerequisite: &Prerequisite,
+        prerequisite: &Needed,
         target: usize,
         place: Place,
     ) -> Option<ReferenceProblem> {
         /// The most toggles that a search visits.
         const MOST_VISITED: usize = 64;
-        let NodeContent::Read { is_disabled: false, has_other_serve: true, .. } = self.nodes[node].content
-        else {
+        let Some(Serving { is_disabled: false, has_other_serve: true, .. }) = self.nodes[node].serving else {
             return None;
         };
         let mut left = MOST_VISITED;
         if !self.hides(target, prerequisite, &mut left, self.longest_chain) {
             return None;
         }
-        let (message, help) = sdks::nested(self.sdks, self.key(target), &prerequisite.value)?;
+        let (message, help) = sdks::nested(self.sdks, self.key(target), prerequisite.value.as_deref()?)?;
         Some(ReferenceProblem::new(&check::SDK_DISAGREEMENT, place, message, help))
     }
 
     /// Returns whether a toggle can meet `prerequisite` although one of its own prerequisites, or one further
     /// down, is not met.
-    fn hides(&self, node: usize, prerequisite: &Prerequisite, left: &mut usize, depth: usize) -> bool {
-        let NodeContent::Read { prerequisites, values, is_disabled: false, disabled, .. } =
-            &self.nodes[node].content
+    fn hides(&self, node: usize, prerequisite: &Needed, left: &mut usize, depth: usize) -> bool {
+        let ReferenceNode {
+            needed,
+            values: Some((values, _)),
+            serving: Some(Serving { is_disabled: false, disabled, .. }),
+            targets,
+            ..
+        } = &self.nodes[node]
         else {
             return false;
         };
-        if prerequisites.is_empty() || *left == 0 || depth == 0 {
+        let (false, Some(kind), Some(wanted)) =
+            (needed.is_empty() || *left == 0 || depth == 0, prerequisite.kind, &prerequisite.value)
+        else {
             return false;
-        }
+        };
         *left -= 1;
-        let is_met =
-            |value: &String| is_same_value(prerequisite.kind, value, &prerequisite.value) == Some(true);
+        let is_met = |value: &String| is_same_value(kind, value, wanted) == Some(true);
         if disabled.iter().filter_map(|index| values.get(*index as usize)).any(is_met) {
             return true;
         }
-        let mut inner = prerequisites.iter().zip(&self.nodes[node].targets);
+        let mut inner = needed.iter().zip(targets);
         values.iter().any(is_met)
             && inner.any(|(prerequisite, target)| {
                 target.is_some_and(|target| self.hides(target, prerequisite, left, depth - 1))
@@ -434,7 +565,7 @@ impl References {
     fn can_need(&self, node: usize, key: &str) -> bool {
         /// The most toggles that a search visits.
         const MOST_VISITED: usize = 64;
-        if self.key(node) == key || self.prerequisites(node).iter().any(|one| one.key == key) {
+        if self.key(node) == key || self.nodes[node].needed.iter().any(|one| one.key == key) {
             return false;
         }
         let mut open: Vec<usize> = self.by_key.get(key).copied().into_iter().collect();
@@ -607,9 +738,17 @@ pub(crate) fn diagnose(path: &str, content: &Blob, problems: Vec<ReferenceProble
     let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let tree = syntax::parse(text);
+    let unsure: Vec<String> =
+        problems.iter().filter(|one| one.is_error_unless_waived).map(|one| one.message.clone()).collect();
     let findings = problems.into_iter().map(ReferenceProblem::finding).collect();
     let mut diagnostics = finding::diagnose(path, text, tree.root.as_ref(), findings);
     waiver::apply_to_references(path, &tree, &mut diagnostics);
+    for found in diagnostics.iter_mut().filter(|found| found.waived.is_none()) {
+        if unsure.contains(&found.message) {
+            found.severity = check::Severity::Error;
+        }
+    }
+    diagnostics.sort_unstable();
     diagnostics
 }
 
@@ -628,6 +767,7 @@ impl ReferenceProblem {
     }
 
     pub(super) fn label(&self) -> String {
-        format!("{} {}", self.check.severity.as_str(), self.check.id)
+        let severity = if self.is_error_unless_waived { check::Severity::Error } else { self.check.severity };
+        format!("{} {}", severity.as_str(), self.check.id)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline};
+use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, ReferenceProblem};
 use crate::model::{Action, Blob, EnvironmentId, Scope, Sdks, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::compare::AppliedTrees;
 use crate::pass::references::Noted;
@@ -159,8 +159,10 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             desired = Desired::Invalid;
         }
         let applied = self.applied(&difference, applied.as_ref());
-        if let Some(noted) = noted.filter(|_| matches!(desired, Desired::Document(_))) {
+        let is_valid = matches!(desired, Desired::Document(_));
+        if let Some(noted) = noted.filter(|noted| is_valid || noted.fragment.is_some()) {
             let has_new_type = match &applied {
+                _ if !is_valid => false,
                 AppliedVersion::Document { payload, .. } => {
                     noted.outline.kind != Outline::of(&payload.targeting()).kind
                 }
@@ -197,17 +199,23 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         };
         let path = self.context.layout.path(&difference.id, file.format);
         let ReadContext { kind, root, sdks, .. } = self.context;
-        let read = document::read_for(&join(root, &path), blob, kind, sdks);
-        findings.extend(read.diagnostics);
-        let Some(payload) = read.payload else { return (Desired::Invalid, None) };
+        let mut read = document::read_for(&join(root, &path), blob, kind, sdks);
         let id = difference.id.clone();
-        let noted = self.context.kind.can().refer.then(|| Noted {
+        let payload = read.payload.as_ref().filter(|_| read.outline.has_prerequisites).cloned();
+        let is_noted = kind.can().refer && (read.payload.is_some() || read.fragment.is_some());
+        if is_noted && read.fragment.is_some() {
+            read.diagnostics.retain(|found| !ReferenceProblem::replaces(found));
+        }
+        findings.extend(read.diagnostics);
+        let noted = is_noted.then(|| Noted {
             id: id.clone(),
             file: *file,
             outline: read.outline,
-            payload: read.outline.has_prerequisites.then(|| payload.clone()),
+            payload,
+            fragment: read.fragment,
             has_new_type: true,
         });
+        let Some(payload) = read.payload else { return (Desired::Invalid, noted) };
         let (path, format, object) = (path.into(), file.format, file.id);
         (Desired::Document(Version { id, path, format, object, payload }), noted)
     }

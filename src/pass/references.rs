@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Error;
 use crate::document::{
-    self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, PathKind, ReferenceProblem, References,
+    self, Diagnostic, Fragment, LARGEST_DOCUMENT, Layout, Outline, PathKind, ReferenceProblem, References,
     disagreement, other_spelling,
 };
 use crate::model::{
@@ -17,7 +17,7 @@ use crate::plan::compare::{File, join};
 use crate::plan::{Mixed, Needs};
 use crate::source;
 
-/// A valid document that was read and is checked.
+/// A document that was read and is checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Noted {
     pub(crate) id: ToggleId,
@@ -25,15 +25,32 @@ pub(crate) struct Noted {
     pub(crate) outline: Outline,
     /// The targeting of a document with prerequisites, so that it is not read again.
     pub(crate) payload: Option<Payload>,
+    /// What can be read of an invalid document.
+    pub(crate) fragment: Option<Box<Fragment>>,
     /// Whether the type is compared with that of the toggle's other documents: it is new.
     pub(crate) has_new_type: bool,
+}
+
+impl Noted {
+    /// Returns what it says, as far as that is noted: nothing of a valid document without prerequisites.
+    fn said(&self) -> Said {
+        match (&self.payload, &self.fragment) {
+            (Some(payload), _) => Said::Whole(payload.clone()),
+            (None, Some(fragment)) => Said::Part(fragment.clone()),
+            (None, None) => Said::Nothing,
+        }
+    }
+
+    fn has_prerequisites(&self) -> bool {
+        self.payload.is_some() || self.fragment.as_ref().is_some_and(|part| part.has_prerequisites())
+    }
 }
 
 /// What was found out about the checked documents.
 #[derive(Debug, Default)]
 pub(crate) struct ReferenceFindings {
     pub(crate) findings: Vec<Diagnostic>,
-    /// The toggles whose documents are invalid because of what others say.
+    /// The toggles whose documents are invalid only because of what others say.
     pub(crate) invalid: BTreeSet<ToggleId>,
     /// What the checked documents need, and what those need.
     pub(crate) needs: Needs,
@@ -59,7 +76,7 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     for environment in noted.chunk_by(is_same) {
         let referring = environment.iter().enumerate();
         let referring: Vec<usize> =
-            referring.filter(|(_, one)| one.payload.is_some()).map(|(at, _)| first + at).collect();
+            referring.filter(|(_, one)| one.has_prerequisites()).map(|(at, _)| first + at).collect();
         if !referring.is_empty() {
             let (found, needs) = library.prerequisites(&noted, &referring)?;
             all.needs.insert(environment[0].id.environment(), needs);
@@ -75,14 +92,19 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     let waivers = noted.iter().enumerate().filter(|(_, one)| one.outline.has_waiver).map(|(at, _)| at);
     let concerned: BTreeSet<usize> = problems.keys().copied().chain(waivers).collect();
     for at in concerned {
-        let Noted { id, file, .. } = &noted[at];
+        let Noted { id, file, fragment, .. } = &noted[at];
         let problems = problems.remove(&at).unwrap_or_default();
-        if problems.iter().any(ReferenceProblem::is_error) {
-            all.invalid.insert(id.clone());
-        }
+        let is_invalid = problems.iter().any(ReferenceProblem::is_error);
         let is_mixed = problems.iter().any(ReferenceProblem::is_about_types);
         let content = library.trees.blob(file.id, LARGEST_DOCUMENT)?;
-        let found = document::diagnose_references(&library.path(id, *file), &content, problems);
+        let mut found = document::diagnose_references(&library.path(id, *file), &content, problems);
+        match fragment {
+            Some(_) => ReferenceProblem::keep_known(&mut found),
+            None if is_invalid || ReferenceProblem::has_error(&found) => {
+                all.invalid.insert(id.clone());
+            }
+            None => {}
+        }
         if is_mixed {
             differing.insert(id.clone(), ReferenceProblem::types_are_waived(&found));
         }
@@ -123,6 +145,13 @@ type Keys = BTreeMap<String, Vec<(ToggleId, File)>>;
 
 /// The keys that documents need, by their own keys in lower case.
 type NeededKeys = HashMap<String, Vec<String>>;
+
+/// What a document says about others.
+enum Said {
+    Nothing,
+    Whole(Payload),
+    Part(Box<Fragment>),
+}
 
 /// The documents that a key names.
 enum Named {
@@ -174,13 +203,18 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         for at in referring {
             let (node, _) = graph.node(noted[*at].id.toggle());
             checked.push(node);
-            open.push((node, noted[*at].payload.clone()));
+            open.push((node, noted[*at].said()));
         }
-        while let Some((node, payload)) = open.pop() {
+        while let Some((node, said)) = open.pop() {
             // Also an invalid document, and one that needs nothing: it is there.
             let own = needs.entry(graph.key(node).to_lowercase()).or_default();
-            let Some(payload) = payload else { continue };
-            let (mut targets, keys) = (Vec::new(), graph.fill(node, &payload));
+            let is_valid = matches!(said, Said::Whole(_));
+            let keys = match said {
+                Said::Nothing => continue,
+                Said::Part(fragment) => graph.fill_part(node, *fragment),
+                Said::Whole(payload) => graph.fill(node, &payload),
+            };
+            let mut targets = Vec::new();
             for key in &keys {
                 targets.push(match self.named(&place, key)? {
                     // A file that is checked alone may be its own prerequisite.
@@ -190,26 +224,29 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
                     Named::One(id, file) => {
                         let (target, is_new) = graph.node(id.toggle());
                         if is_new {
-                            open.push((target, self.payload(noted, &id, file)?));
+                            open.push((target, self.said(noted, &id, file)?));
                         }
                         Some(target)
                     }
                 });
             }
             graph.connect(node, targets);
-            *own = keys;
+            // The service keeps what it has of an invalid document.
+            if is_valid {
+                *own = keys;
+            }
         }
         let problems = graph.problems(&checked, &mut Environment { library: self, noted, place })?;
         Ok((problems, needs))
     }
 
-    /// Returns the targeting of a document; none if it is invalid.
-    fn payload(&self, noted: &[Noted], id: &ToggleId, file: File) -> Result<Option<Payload>, Error> {
-        let known = noted.binary_search_by(|one| one.id.cmp(id)).ok().map(|at| &noted[at]);
-        match known.and_then(|known| known.payload.clone()) {
-            Some(payload) => Ok(Some(payload)),
-            None => Ok(self.read(file)?.payload),
+    fn said(&self, noted: &[Noted], id: &ToggleId, file: File) -> Result<Said, Error> {
+        let known = noted.binary_search_by(|one| one.id.cmp(id)).ok().map(|at| noted[at].said());
+        if let Some(said) = known.filter(|said| !matches!(said, Said::Nothing)) {
+            return Ok(said);
         }
+        let document::Document { payload, fragment, .. } = self.read(file)?;
+        Ok(payload.map_or_else(|| fragment.map_or(Said::Nothing, Said::Part), Said::Whole))
     }
 
     fn read(&self, file: File) -> Result<document::Document, Error> {
@@ -248,7 +285,14 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
             let document::Document { payload: Some(payload), outline, .. } = self.read(file)? else {
                 continue;
             };
-            noted.push(Noted { id, file, outline, payload: Some(payload), has_new_type: false });
+            noted.push(Noted {
+                id,
+                file,
+                outline,
+                payload: Some(payload),
+                fragment: None,
+                has_new_type: false,
+            });
         }
         Ok(noted)
     }

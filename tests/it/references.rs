@@ -62,6 +62,9 @@ fn cases() -> Vec<Case> {
     let base = || ("shop/prod/base.yaml", toggle(&[], SWITCH));
     let search = |prerequisite: &str| ("shop/prod/search.yaml", toggle(&[prerequisite], SWITCH));
     let color = || ("shop/prod/color.yaml", toggle(&[], ["red", "green"]));
+    let numbers = || ("shop/prod/base.yaml", toggle(&[], ["1", "2"]));
+    let spoilt = toggle(&[&needs("search")], SWITCH)
+        .replace("defaultServe: { select: 0 }", "defaultServe: { select: 7 }");
     vec![
         Case {
             files: vec![search(&needs("search"))],
@@ -110,6 +113,29 @@ fn cases() -> Vec<Case> {
             files: vec![color(), search("{ key: color, type: string, value: gren }")],
             findings: &["shop/prod/search.yaml:7:42 prerequisite-no-variation"],
             fix: vec![search("{ key: color, type: string, value: green }")],
+        },
+        Case {
+            files: vec![base(), search("{ key: Base, type: number, value: \"true\" }")],
+            findings: &[
+                "shop/prod/search.yaml:7:14 prerequisite-case",
+                "shop/prod/search.yaml:7:26 prerequisite-other-type",
+            ],
+            fix: vec![search(&needs("base"))],
+        },
+        Case {
+            files: vec![numbers(), search("{ key: base, type: string, value: blue }")],
+            findings: &["shop/prod/search.yaml:7:41 prerequisite-no-variation"],
+            fix: vec![search("{ key: base, type: number, value: \"2\" }")],
+        },
+        Case {
+            // The other mistake in `base` does not hide the circle.
+            files: vec![("shop/prod/base.yaml", spoilt), search(&needs("base"))],
+            findings: &[
+                "shop/prod/base.yaml:7:14 prerequisite-cycle",
+                "shop/prod/base.yaml:14:26 select-out-of-range",
+                "shop/prod/search.yaml:7:14 prerequisite-cycle",
+            ],
+            fix: vec![base()],
         },
         Case {
             files: vec![base(), ("shop/staging/base.yaml", toggle(&[], ["red", "true"]))],

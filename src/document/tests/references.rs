@@ -186,6 +186,18 @@ fn the_type_and_the_value_are_those_of_the_other_toggle() {
         (&["1", "2"], Number, "3", Some("error prerequisite-no-variation")),
         // A text may look like a number.
         (&["1", "2"], String, "2", Some("warning prerequisite-other-type")),
+        (&["1", "2"], String, "2.0", Some("warning prerequisite-other-type")),
+        // Whatever the type is, no variation has the value.
+        (&["1", "2"], String, "9", Some("error prerequisite-no-variation")),
+        (&["1", "2"], String, "blue", Some("error prerequisite-no-variation")),
+        (&["false", "true"], String, "yes", Some("error prerequisite-no-variation")),
+        (&[r#"{"a":1}"#, r#"{"b":2}"#], String, "{}", Some("error prerequisite-no-variation")),
+        // The values of the other toggle tell more than the own type.
+        (&["false", "true"], Number, "true", Some("error prerequisite-other-type")),
+        (&["red", "green"], Boolean, "red", Some("error prerequisite-other-type")),
+        (&["1", "2"], Json, "1", Some("error prerequisite-other-type")),
+        (&["false", "true"], Boolean, "yes", Some("error prerequisite-no-variation")),
+        (&["1", "2"], Number, "one", Some("error prerequisite-no-variation")),
         (&["9007199254740993", "1"], Number, "9007199254740992", Some("error prerequisite-no-variation")),
         (&[r#"{"a":1}"#, "{}"], Json, r#"{"a":1,"b":null}"#, None),
         (&[r#"{"a":1}"#, "{}"], Json, r#"{"a":2}"#, Some("error prerequisite-no-variation")),
@@ -200,6 +212,77 @@ fn the_type_and_the_value_are_those_of_the_other_toggle() {
         let found: Vec<std::string::String> = found.iter().map(ReferenceProblem::label).collect();
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{values:?} {kind:?} {value}");
     }
+}
+
+#[test]
+fn a_value_of_another_type_is_found_without_the_other_document() {
+    let all = BTreeMap::from([
+        ("search".to_owned(), toggle(&["x"], vec![needs("base", ReturnType::Number, "true")])),
+        ("shop".to_owned(), toggle(&["x"], vec![needs("base", ReturnType::Number, "1.0")])),
+    ]);
+    let found = problems(&all);
+    let labels = |key: &str| found[key].iter().map(ReferenceProblem::label).collect::<Vec<_>>();
+    assert_eq!(labels("search"), ["error prerequisite-value", "warning unknown-prerequisite"]);
+    assert_eq!(labels("shop"), ["warning unknown-prerequisite"]);
+}
+
+#[test]
+fn a_toggle_that_needs_itself_or_another_one_twice_does_so_in_any_spelling() {
+    let all = graph(&[("d", &["D"]), ("a", &["e", "E"]), ("b", &["E", "e"]), ("e", &[])]);
+    let found = problems(&all);
+    let labels = |key: &str| found[key].iter().map(ReferenceProblem::label).collect::<Vec<_>>();
+    assert_eq!(labels("a"), [""; 0]);
+    assert_eq!(labels("b"), ["error prerequisite-case"]);
+    assert_eq!(labels("d"), ["error prerequisite-cycle"]);
+}
+
+#[test]
+fn what_an_invalid_document_says_about_others_is_checked_as_far_as_it_can_be_read() {
+    // Two other mistakes, and a prerequisite without a value.
+    let text = with(
+        "  rules:\n",
+        "  prerequisites:\n    - { key: base, type: string, value: x }\n    - { key: b, type: boolean }\n  rules:\n",
+    )
+    .replace("defaultServe: { select: 0 }", "defaultServe: { select: 7 }");
+    let document = featureprobe(&text);
+    assert_eq!(found(&document).len(), 2, "{:?}", found(&document));
+    let mut graph = References::new(ServiceKind::FeatureProbe, Sdks::NONE);
+    let (a, b) = (graph.node("a").0, graph.node("b").0);
+    let fragment = *document.fragment.unwrap();
+    assert_eq!(graph.fill_part(a, fragment), ["base", "b"]);
+    graph.connect(a, vec![None, Some(b)]);
+    // `b` needs a value that `a` does not have.
+    let needing = toggle(&["false", "true"], vec![needs("a", ReturnType::String, "nothing")]);
+    graph.fill(b, &Payload::new(&needing));
+    graph.connect(b, vec![Some(a)]);
+    let mut others = OneEnvironment(&BTreeMap::new());
+    let found = graph.problems(&[a, b], &mut others).unwrap_or_else(|never| match never {});
+    let labels = |at: usize| found[at].iter().map(ReferenceProblem::label).collect::<Vec<_>>();
+    assert_eq!(labels(0), ["warning unknown-prerequisite", "error prerequisite-cycle"]);
+    assert_eq!(labels(1), ["error prerequisite-no-variation", "error prerequisite-cycle"]);
+    // A document that is not even YAML says nothing.
+    assert_eq!(featureprobe("disabled: [\n").fragment, None);
+}
+
+#[test]
+fn a_waiver_says_that_values_which_look_like_booleans_are_texts() {
+    let text = |waiver: &str| {
+        let needs = "    - { key: base, type: string, value: \"true\" }\n";
+        with("  rules:\n", &format!("  prerequisites:\n{waiver}{needs}  rules:\n"))
+    };
+    let found = |waiver: &str| {
+        let own = featureprobe(&text(waiver)).payload.unwrap().targeting();
+        let all = [("base", toggle(&["true", "false"], Vec::new())), ("own", own)];
+        let all = all.into_iter().map(|(key, one)| (key.to_owned(), one)).collect();
+        let problems = problems(&all).remove("own").unwrap();
+        let found = diagnose("own.yaml", &Blob::Content(text(waiver).into()), problems);
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        (one.id, one.severity, one.waived.clone())
+    };
+    let id = "prerequisite-other-type";
+    assert_eq!(found(""), (id, Severity::Error, None));
+    let waiver = format!("    # gitoggle: allow({id}) the service has it as text\n");
+    assert_eq!(found(&waiver), (id, Severity::Warning, Some("the service has it as text".to_owned())));
 }
 
 #[test]

@@ -6,6 +6,17 @@ use super::checks::{
     bytes, large, write,
 };
 
+/// The examples of the warnings that have the id of an error.
+pub(super) const DOUBTS: &[(&str, Example)] = &[(
+    "prerequisite-other-type",
+    Files("`{ key: accounts, type: string, value: \"2\" }`, and `accounts` has `1` and `2`", |folder| {
+        let needs = "{ key: accounts, type: string, value: \"2\" }";
+        write(folder, TOGGLE, &GOOD.replace(PREREQUISITE, needs));
+        let numbers = GOOD.replace(PREREQUISITES, "").replace("\"false\"", "\"1\"");
+        write(folder, ACCOUNTS, &numbers.replace("\"true\"", "\"2\""));
+    }),
+)];
+
 /// The examples with `featureprobe`; those of the checks that exist with `documented` only are warnings
 /// there.
 pub(super) const EXAMPLES: &[(&str, Example)] = &[

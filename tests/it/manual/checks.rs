@@ -42,7 +42,7 @@ pub(super) enum Example {
     Untested(&'static str, &'static str),
 }
 
-use super::check_examples::EXAMPLES;
+use super::check_examples::{DOUBTS, EXAMPLES};
 use Example::{Described, Edit, Files, Untested};
 
 pub(super) const TOGGLE: &str = "shop/production/banner.yaml";
@@ -88,12 +88,12 @@ fn printed(world: &World, folder: &Path, id: &str, kind: &str) -> String {
 fn rows(severity: Severity) -> String {
     let world = World::new();
     let mut rows = String::new();
-    let mut listed = CHECKS.iter().filter(|check| check.severity == severity).collect::<Vec<_>>();
-    // A doubt has the id of the certain case, and no row.
-    listed.retain(|check| severity == Severity::Error || check.id != "prerequisite-other-type");
-    for check in listed {
-        let (id, example) = EXAMPLES
+    for check in CHECKS.iter().filter(|check| check.severity == severity) {
+        // A doubt has the id of the certain case, and its own example.
+        let doubts = if severity == Severity::Warning { DOUBTS } else { &[] };
+        let (id, example) = doubts
             .iter()
+            .chain(EXAMPLES)
             .find(|(id, _)| *id == check.id)
             .unwrap_or_else(|| panic!("{} has no example", check.id));
         let is_documented =
