@@ -424,11 +424,11 @@ impl References {
         }
         let Some(wanted_value) = &prerequisite.value else { return Ok(None) };
         let is_met = |value: &&String| is_same_value(wanted, value, wanted_value);
-        if values.iter().any(|value| is_met(&value) == Some(true)) {
+        // The service takes a text that is no boolean for `false`. It is a mistake, and no other notation.
+        let is_of_type = variation_fits(wanted, wanted_value).is_ok();
+        if is_of_type && values.iter().any(|value| is_met(&value) == Some(true)) {
             return Ok(None);
         }
-        // A value that is not of its own type is not another notation.
-        let is_of_type = variation_fits(wanted, wanted_value).is_ok();
         if let Some(value) = values.iter().find(|value| is_of_type && is_met(value).is_none()) {
             let words = sdks::other_notation(self.sdks, key, value, wanted_value);
             return Ok(words.map(|(message, help)| {
