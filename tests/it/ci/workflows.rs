@@ -117,3 +117,16 @@ fn every_script_that_a_workflow_runs_exists() {
     }
     assert!(seen >= 5, "{seen}");
 }
+
+/// A redirect must not lead to an address without encryption.
+#[test]
+fn the_recipes_fetch_with_https_alone() {
+    let mut seen = 0;
+    for name in ["gitea.yaml", "github.yaml", "gitlab.yaml", "install.sh"] {
+        for line in read(&format!("deploy/ci/{name}")).lines().filter(|line| line.contains("curl --")) {
+            assert!(line.contains("--proto '=https'"), "{name}: {line}");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 7, "{seen}");
+}
