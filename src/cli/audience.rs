@@ -75,13 +75,12 @@ fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, F
     // What a toggle serves changes with those that it needs.
     for id in all.filter_map(|change| Some((change, change.needed_by()?))).flat_map(needing) {
         if !changes.contains_key(&id)
-            && let Some(payload) = plan.kept().get(&id).cloned().or_else(|| others.find(&id))
+            && let Some(payload) = others.find(&id)
         {
             changes.insert(id, (Ok(Some(payload.clone())), payload));
         }
     }
-    let find = |id: &ToggleId| plan.kept().get(id).cloned().or_else(|| others.find(id));
-    let audience = Audience::new(&changes, find, settings.sdks.first());
+    let audience = Audience::new(&changes, |id| others.find(id), settings.sdks.first());
     others.error.map_or(Ok(audience), Err)
 }
 

@@ -60,22 +60,12 @@ pub(super) fn with_dependents(mut plan: Plan, files: &PlanFiles<'_>, rules: &Rul
         return Ok(plan);
     }
     let mut library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
-    // Of these, the document does not tell what the toggle needs.
-    let mut kept: BTreeMap<EnvironmentId, HashMap<&str, &Payload>> = BTreeMap::new();
-    for (id, payload) in plan.kept() {
-        kept.entry(id.environment()).or_default().insert(id.toggle(), payload);
-    }
-    let keys = |payload: &Payload| payload.prerequisites().into_iter().map(|one| one.key).collect::<Vec<_>>();
     let mut indexes = BTreeMap::new();
     for (environment, changes) in changes {
-        let kept = kept.remove(&environment).unwrap_or_default();
-        let mut index = index(&mut library, &environment, |key| match kept.contains_key(key) {
-            true => Some(Vec::new()),
-            false => Some(keys(&changes.get(key)?.payload)),
+        let index = index(&mut library, &environment, |key| {
+            let change = changes.get(key)?;
+            Some(change.payload.prerequisites().into_iter().map(|one| one.key).collect())
         })?;
-        for (key, payload) in kept {
-            keys(payload).iter().for_each(|needed| index.add(key, needed));
-        }
         indexes.insert(environment, index);
     }
     plan.set_dependents(|id| {

@@ -47,7 +47,7 @@ impl DecisionContext<'_> {
         let pass = self.pass(&candidate, &environment);
         let mut decision = decide(candidate, pass, self.policy, self.overwritten.get(&id));
         // Comes after the decision, because an invalid document and a toggle outside `--only` keep theirs.
-        if let (Some(hold), ToggleDecision::Orphan(..) | ToggleDecision::Edit(_)) =
+        if let (Some(hold), ToggleDecision::Orphan(_) | ToggleDecision::Edit(_)) =
             (self.environment_holds.get(&environment), &decision)
         {
             decision = ToggleDecision::Withhold(Arc::clone(hold));
@@ -96,7 +96,7 @@ impl DecidedToggle {
             ToggleDecision::Publish(change) => change.concerns_others(),
             ToggleDecision::Edit(edit) => matches!(**edit, StateEdit::Forget { .. }),
             ToggleDecision::Nothing | ToggleDecision::Outside { .. } | ToggleDecision::Withhold(_) => false,
-            ToggleDecision::Invalid { .. } | ToggleDecision::Orphan(..) => true,
+            ToggleDecision::Invalid { .. } | ToggleDecision::Orphan(_) => true,
         }
     }
 
@@ -108,7 +108,7 @@ impl DecidedToggle {
             ToggleDecision::Publish(change) => matches!(change.before, Before::Unknown { .. }),
             ToggleDecision::Edit(_)
             | ToggleDecision::Invalid { .. }
-            | ToggleDecision::Orphan(..)
+            | ToggleDecision::Orphan(_)
             | ToggleDecision::Withhold(_) => false,
         };
         let is_new = matches!(
@@ -116,50 +116,15 @@ impl DecidedToggle {
             ToggleDecision::Publish(change) if matches!(change.before, Before::Nothing)
         );
         let hold = if is_unknown { hold::unknown_invalid() } else { hold::invalid(!is_new) };
-        let kept = match &self.decision {
-            ToggleDecision::Publish(change) => Kept::before(&change.before),
+        let needs = match &self.decision {
+            ToggleDecision::Publish(change) => keys(change.before.prerequisites()),
             ToggleDecision::Edit(edit) => match &**edit {
-                StateEdit::SameMeaning(version) => Kept::of([&version.payload]),
-                _ => Kept::default(),
+                StateEdit::SameMeaning(version) => keys(version.payload.prerequisites()),
+                _ => Vec::new(),
             },
-            _ => Kept::default(),
+            _ => Vec::new(),
         };
-        self.decision = ToggleDecision::Invalid { hold: Arc::new(hold), kept: Box::new(kept) };
-    }
-}
-
-/// What the service keeps of a toggle without a valid document.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
-    /// The keys of the toggles that it may need.
-    pub(super) needs: Vec<String>,
-    /// The targeting, as far as it is known.
-    pub(super) payload: Option<Payload>,
-}
-
-impl Kept {
-    /// Takes what the service may have, the most probable first.
-    fn of<'a>(all: impl IntoIterator<Item = &'a Payload>) -> Self {
-        let all: Vec<&Payload> = all.into_iter().collect();
-        let needs = all.iter().flat_map(|payload| payload.prerequisites()).map(|one| one.key);
-        Self { needs: needs.collect(), payload: all.first().copied().cloned() }
-    }
-
-    pub(super) fn before(before: &Before) -> Self {
-        let needs = before.prerequisites().into_iter().map(|one| one.key);
-        Self { needs: needs.collect(), payload: before.payload().cloned() }
-    }
-}
-
-impl From<&AppliedVersion> for Kept {
-    fn from(applied: &AppliedVersion) -> Self {
-        match applied {
-            AppliedVersion::Document { payload, .. } => Self::of([payload]),
-            AppliedVersion::Nothing | AppliedVersion::Unreadable => Self::default(),
-            AppliedVersion::Unknown { sent, applied } => {
-                Self::of(applied.as_deref().into_iter().chain([&sent.payload]))
-            }
-        }
+        self.decision = ToggleDecision::Invalid { hold: Arc::new(hold), needs };
     }
 }
 
@@ -167,13 +132,13 @@ impl From<&AppliedVersion> for Kept {
 #[derive(Clone, Debug)]
 pub(super) enum ToggleDecision {
     Edit(Box<StateEdit>),
-    /// The document is invalid, so the service keeps what it has.
+    /// The document is invalid, so the service keeps what it has, which needs the toggles with these keys.
     Invalid {
         hold: Arc<Hold>,
-        kept: Box<Kept>,
+        needs: Vec<String>,
     },
     Nothing,
-    Orphan(Box<Orphan>, Box<Kept>),
+    Orphan(Box<Orphan>),
     /// The document is out of scope, so the service keeps what it has, which needs the toggles with these keys.
     Outside {
         needs: Vec<String>,
@@ -258,12 +223,16 @@ fn decide(
 
 /// Holds a toggle whose file says nothing valid. `why` gets whether something is applied.
 fn invalid(applied: &AppliedVersion, why: impl Fn(bool) -> Hold) -> ToggleDecision {
-    let hold = match applied {
-        AppliedVersion::Document { .. } | AppliedVersion::Unreadable => why(true),
-        AppliedVersion::Nothing => why(false),
-        AppliedVersion::Unknown { .. } => hold::unknown_invalid(),
+    let (hold, needs) = match applied {
+        AppliedVersion::Document { payload, .. } => (why(true), payload.prerequisites()),
+        AppliedVersion::Nothing => (why(false), Vec::new()),
+        AppliedVersion::Unreadable => (why(true), Vec::new()),
+        AppliedVersion::Unknown { sent, applied } => {
+            let all = std::iter::once(&sent.payload).chain(applied.as_deref());
+            (hold::unknown_invalid(), all.flat_map(Payload::prerequisites).collect())
+        }
     };
-    ToggleDecision::Invalid { hold: Arc::new(hold), kept: Box::new(Kept::from(applied)) }
+    ToggleDecision::Invalid { hold: Arc::new(hold), needs: keys(needs) }
 }
 
 fn keys(prerequisites: Vec<Prerequisite>) -> Vec<String> {
@@ -342,15 +311,14 @@ fn listed(
     reason: OrphanReason,
     applied: &AppliedVersion,
 ) -> ToggleDecision {
-    let orphan = Orphan {
+    ToggleDecision::Orphan(Box::new(Orphan {
         id,
         path,
         reason,
         is_unknown: matches!(applied, AppliedVersion::Unknown { .. }),
         renamed_to,
         needed_by: None,
-    };
-    ToggleDecision::Orphan(Box::new(orphan), Box::new(Kept::from(applied)))
+    }))
 }
 
 /// Decides on a toggle that is applied or unknown and whose file was removed.

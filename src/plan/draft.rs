@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::change::same_environment;
-use super::decide::{DecidedToggle, DraftChange, Kept, PassOrder, ToggleDecision};
+use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::hold::{self, Holds};
 use super::order;
@@ -102,8 +102,8 @@ impl Draft {
     fn add(&mut self, toggle: DecidedToggle) {
         let DecidedToggle { id, decision } = toggle;
         match decision {
-            ToggleDecision::Invalid { hold, kept } => {
-                self.plan.keep(&id, *kept);
+            ToggleDecision::Invalid { hold, needs } => {
+                note_needs(&mut self.plan.needs, &id, needs);
                 self.plan.withheld.push(WithheldToggle { id, hold, change: None });
             }
             ToggleDecision::Nothing => {}
@@ -114,8 +114,7 @@ impl Draft {
             ToggleDecision::Withhold(hold) => {
                 self.plan.withheld.push(WithheldToggle { id, hold, change: None });
             }
-            ToggleDecision::Orphan(mut orphan, kept) => {
-                self.plan.keep(&id, *kept);
+            ToggleDecision::Orphan(mut orphan) => {
                 if orphan.reason == OrphanReason::Unreadable && self.plan.source.base.is_some() {
                     orphan.reason = OrphanReason::UnreadableBase;
                 }
@@ -271,7 +270,6 @@ impl Draft {
             } else if let Some(reason) = unproven {
                 // Every published targeting comes from a commit (src/plan/README.md, "Missing and invalid
                 // documents"), and the file of a disabled toggle is gone.
-                plan.keep(&change.id, Kept::before(&change.before));
                 plan.orphans.push(Orphan {
                     is_unknown: matches!(change.before, Before::Unknown { .. }),
                     id: change.version.id,

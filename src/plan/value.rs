@@ -11,8 +11,8 @@ use super::order::{self, Needs, Turn};
 use super::{Change, DriftReport, Orphan, Overrides, Overwrite, StateEdit, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{
-    Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, Payload, Prerequisite, RequestDigest,
-    ReturnType, ReviewedChanges, ToggleId, counted, hex,
+    Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, Prerequisite, RequestDigest, ReturnType,
+    ReviewedChanges, ToggleId, counted, hex,
 };
 
 /// Everything that one pass would do. All lists are sorted by toggle.
@@ -45,8 +45,6 @@ pub struct Plan {
     pub(super) longest_chain: usize,
     /// The toggles outside of the scope whose documents are not what is applied.
     pub(super) outside: BTreeSet<ToggleId>,
-    /// What the service keeps of the toggles without a valid document.
-    pub(super) kept: BTreeMap<ToggleId, Payload>,
     pub(super) stopped: Option<Stopped>,
     /// Whether a pass refuses the revision or the state, as a note says, and sends nothing.
     pub(super) is_refused: bool,
@@ -159,7 +157,6 @@ impl Plan {
             dependents: Needs::new(),
             longest_chain: usize::MAX,
             outside: BTreeSet::new(),
-            kept: BTreeMap::new(),
             stopped: None,
             is_refused: false,
             drift: None,
@@ -287,8 +284,7 @@ impl Plan {
         let count =
             |test: fn(&Hold) -> bool| self.withheld.iter().filter(|toggle| test(&toggle.hold)).count();
         // What another change makes wait has the exit code of that change, which a plan has only in its scope.
-        let outside = self.outside.iter().chain(self.removed());
-        let outside: BTreeSet<EnvironmentId> = outside.map(ToggleId::environment).collect();
+        let outside: BTreeSet<EnvironmentId> = self.outside.iter().map(ToggleId::environment).collect();
         let waits =
             |held: &&WithheldToggle| held.hold.awaits_others() && outside.contains(&held.id.environment());
         let waiting = self.withheld.iter().filter(waits).count();
@@ -303,11 +299,6 @@ impl Plan {
             first_pass: count(|hold| hold.kind.is_some_and(HoldKind::is_first_pass)),
             failed: count(Hold::is_refused),
         }
-    }
-
-    /// Returns what the service keeps of the toggles without a valid document.
-    pub(crate) fn kept(&self) -> &BTreeMap<ToggleId, Payload> {
-        &self.kept
     }
 
     /// Returns the changes that are sent to the service.

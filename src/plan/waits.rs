@@ -8,10 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::decide::Kept;
 use super::live::needed_id;
 use super::{Change, Needs, Plan, WithheldToggle, hold};
-use crate::model::{Action, Components, EnvironmentId, Hold, Live, Prerequisite, ToggleId, components};
+use crate::model::{Components, EnvironmentId, Hold, Live, Prerequisite, ToggleId, components};
 
 /// The changes of one environment, published and withheld, and what its other toggles need. All keys are in
 /// lower case, because the service ignores case.
@@ -22,10 +21,8 @@ pub(crate) struct EnvironmentChanges<'a> {
     /// What documents need that do not change and that are invalid because of a change, by the toggle that
     /// they need.
     broken: HashMap<String, Vec<(&'a ToggleId, &'a Prerequisite)>>,
-    /// The toggles that keep what is applied, because their document is invalid, out of scope or removed.
+    /// The toggles that keep what is applied, because their document is invalid or out of scope.
     kept: HashMap<String, &'a ToggleId>,
-    /// Those whose document was removed. Also a disabled toggle has its prerequisites.
-    removed: HashSet<&'a ToggleId>,
     needs: Option<&'a HashMap<String, Vec<String>>>,
 }
 
@@ -49,14 +46,9 @@ impl Plan {
             }
         }
         let invalid = self.withheld.iter().filter(|held| held.change.is_none()).map(|held| &held.id);
-        for id in invalid.chain(&self.outside).chain(self.orphans.iter().map(|orphan| &orphan.id)) {
+        for id in invalid.chain(&self.outside) {
             if let Some(own) = all.get_mut(&id.environment()) {
                 own.kept.insert(id.toggle().to_lowercase(), id);
-            }
-        }
-        for id in self.removed() {
-            if let Some(own) = all.get_mut(&id.environment()) {
-                own.removed.insert(id);
             }
         }
         for (id, needed) in &self.broken {
@@ -67,24 +59,6 @@ impl Plan {
             }
         }
         all
-    }
-
-    /// Notes what the service keeps of a toggle without a valid document.
-    pub(super) fn keep(&mut self, id: &ToggleId, kept: Kept) {
-        note_needs(&mut self.needs, id, kept.needs);
-        self.kept.extend(kept.payload.map(|payload| (id.clone(), payload)));
-    }
-
-    /// Returns the toggles with prerequisites whose document was removed and that stay on the service.
-    pub(super) fn removed(&self) -> impl Iterator<Item = &ToggleId> {
-        let withheld = self.withheld.iter().filter_map(|held| held.change.as_deref());
-        let changes = self.changes.iter().chain(withheld);
-        let disabled = changes.filter(|change| change.action == Action::Disable);
-        let disabled = disabled.filter(|change| !change.payload.prerequisites().is_empty());
-        let needs = |id: &ToggleId| self.needs.get(&id.environment())?.get(&id.toggle().to_lowercase());
-        let orphans = self.orphans.iter().map(|orphan| &orphan.id);
-        let orphans = orphans.filter(move |id| needs(id).is_some_and(|needs| !needs.is_empty()));
-        orphans.chain(disabled.map(|change| &change.id))
     }
 
     /// Withholds the changes that must not be sent before a withheld one is applied. `live` is what the
@@ -98,7 +72,6 @@ impl Plan {
             let missing = live.keys().filter(|id| is_missing(id));
             let concerned =
                 withheld.iter().copied().chain(self.broken.keys()).chain(&self.outside).chain(missing);
-            let concerned = concerned.chain(self.removed());
             let environments: BTreeSet<EnvironmentId> = concerned.map(ToggleId::environment).collect();
             if environments.is_empty() {
                 break;
@@ -233,7 +206,6 @@ impl<'a> EnvironmentChanges<'a> {
             losing: HashMap::new(),
             broken: HashMap::new(),
             kept: HashMap::new(),
-            removed: HashSet::new(),
             needs,
         }
     }
@@ -270,10 +242,7 @@ impl<'a> EnvironmentChanges<'a> {
             }
         }
         let other = (!gained.is_empty()).then(|| self.circle(change, is_applied))??;
-        Some(match self.removed.contains(other) {
-            true => hold::circle_on_service(other.toggle(), false),
-            false => hold::awaits_other(other.toggle(), hold::Awaited::Circle),
-        })
+        Some(hold::awaits_other(other.toggle(), hold::Awaited::Circle))
     }
 
     /// Returns a toggle whose change is not applied, and without which `change` would make a circle on the
@@ -297,10 +266,7 @@ impl<'a> EnvironmentChanges<'a> {
                 continue;
             }
             let (needed, last) = match self.changes.get(&key) {
-                Some(other) if is_applied(&other.id) => {
-                    let is_removed = self.removed.contains(&other.id);
-                    (keys(other.payload.prerequisites()), if is_removed { Some(&other.id) } else { last })
-                }
+                Some(other) if is_applied(&other.id) => (keys(other.payload.prerequisites()), last),
                 Some(other) => (keys(other.before.prerequisites()), Some(&other.id)),
                 None => {
                     let needed = self.needs.and_then(|needs| needs.get(&key)).cloned();
