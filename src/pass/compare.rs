@@ -149,12 +149,13 @@ struct Removed {
 }
 
 impl Removed {
-    /// Returns whether the file `path` with this content came with the removal: it was not beside the document
-    /// in any recorded revision. So a copy in one commit and the removal in the next are a move.
+    /// Returns whether the file `path` with this content, or with any content if none is given, came with the
+    /// removal: it was not beside the document in any recorded revision. So a copy in one commit and the removal
+    /// in the next are a move.
     fn came_as(
         &self,
         path: &str,
-        object: ObjectId,
+        object: Option<ObjectId>,
         snapshot: &Snapshot,
         applied: AppliedSide<'_>,
     ) -> Result<bool, Error> {
@@ -202,7 +203,8 @@ fn hold_moved(
         };
         let then = moved_then.get(&toggle).into_iter().flatten().copied();
         for one in with_content(id).chain(then) {
-            if one.came_as(path, one.object, snapshot, applied)? {
+            // As in Git, what a document becomes is a new file. One that was changed to the same content is another.
+            if one.came_as(path, None, snapshot, applied)? {
                 renamed.push((one.at, toggle.clone()));
             }
         }
@@ -232,7 +234,7 @@ fn hold_moved(
         let full = trees::join(&rules.root, &path);
         let mut is_new = true;
         for one in moved {
-            if !one.came_as(&path, object, snapshot, applied)? {
+            if !one.came_as(&path, Some(object), snapshot, applied)? {
                 continue;
             }
             if std::mem::take(&mut is_new) {

@@ -229,14 +229,15 @@ impl Snapshot {
         })
     }
 
-    /// Returns whether `object` was at `path` beside the file at `removed` in one of the `recorded` revisions.
+    /// Returns whether `object`, or any file if none is given, was at `path` beside the file at `removed` in one of
+    /// the `recorded` revisions.
     /// If none of them is known here: already before that file was removed, and false if no commit is known to
     /// have removed it. Both paths are relative to the root.
     pub(crate) fn was_beside(
         &self,
         removed: &str,
         path: &str,
-        object: ObjectId,
+        object: Option<ObjectId>,
         recorded: &[CommitId],
     ) -> Result<bool, Error> {
         self.query(|reader, start| {
@@ -253,9 +254,9 @@ impl Snapshot {
                 },
             };
             for commit in before {
-                if search::file_at(reader, commit, &removed)?.is_some()
-                    && search::file_at(reader, commit, &path)? == Some(object)
-                {
+                let found = search::file_at(reader, commit, &path)?;
+                let is_there = found.is_some_and(|found| object.is_none_or(|object| found == object));
+                if is_there && search::file_at(reader, commit, &removed)?.is_some() {
                     return Ok(true);
                 }
             }

@@ -132,7 +132,7 @@ fn cases() -> Vec<Case> {
             files: vec![("shop/prod/base.yaml", spoilt), search(&needs("base"))],
             findings: &[
                 "shop/prod/base.yaml:7:14 prerequisite-cycle",
-                "shop/prod/base.yaml:14:26 select-out-of-range",
+                "shop/prod/base.yaml:14:27 select-out-of-range",
                 "shop/prod/search.yaml:7:14 prerequisite-cycle",
             ],
             fix: vec![base()],
@@ -195,8 +195,8 @@ fn a_branch_shows_what_it_breaks_in_documents_that_it_leaves_as_they_are() {
     type Files = Vec<(&'static str, Option<String>)>;
     let branches: [(Files, i32); 5] = [
         (vec![("shop/prod/color.yaml", Some(color(["navy", "green"]).1))], 3),
-        // The values may be texts.
-        (vec![("shop/prod/color.yaml", Some(color(["1", "2"]).1))], 0),
+        // The values may be texts, and none of them is the one that is needed.
+        (vec![("shop/prod/color.yaml", Some(color(["1", "2"]).1))], 3),
         (vec![("shop/prod/color.yaml", None)], 0),
         (vec![("shop/prod/color.yaml", None), ("shop/prod/Color.yaml", Some(color(["red", "green"]).1))], 3),
         (

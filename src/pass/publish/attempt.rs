@@ -318,8 +318,9 @@ impl<'a> Attempt<'a> {
                 continue;
             };
             if search.closes(&live.needed_keys()) {
+                // Of a toggle without a document, the words of the service say more.
                 let has_document = self.publish.plan.has_document(&next);
-                return Some(hold::circle_on_service(next.toggle(), has_document));
+                return has_document.then(|| hold::circle_on_service(next.toggle(), has_document));
             }
         }
         None

@@ -101,6 +101,6 @@ fn a_change_that_is_the_same_in_many_environments_names_each_of_them() {
     let page = world.bare("plan").set("repo", world.repo.path()).set("output", "markdown");
     let page = page.args("--from HEAD~1").exit(0).both();
     let (_, rest) = page.split_once("#### 24 environments: 1 to publish in each\n\n").unwrap();
-    let expected: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let expected: Vec<String> = names.iter().map(|name| format!("` {name} `")).collect();
     assert_eq!(rest.lines().next().unwrap(), expected.join(", "));
 }
