@@ -309,7 +309,9 @@ impl<'a> Attempt<'a> {
     /// Returns why the service has refused a change: with what it has, the new prerequisites form a circle. Only then
     /// the toggles are read to which they lead, because most changes form none.
     async fn circle(&self, change: &Change, outcome: &Outcome) -> Option<Hold> {
-        if !outcome.is_refused_with(ErrorCode::Invalid) {
+        // Of a toggle that was never applied, nobody has changed anything since, and the words of the service count.
+        let was_applied = matches!(change.before, Before::Applied(_));
+        if !was_applied || !outcome.is_refused_with(ErrorCode::Invalid) {
             return None;
         }
         let mut search = CircleSearch::of(change);
@@ -318,9 +320,8 @@ impl<'a> Attempt<'a> {
                 continue;
             };
             if search.closes(&live.needed_keys()) {
-                // Of a toggle without a document, the words of the service say more.
                 let has_document = self.publish.plan.has_document(&next);
-                return has_document.then(|| hold::circle_on_service(next.toggle(), has_document));
+                return Some(hold::circle_on_service(next.toggle(), has_document));
             }
         }
         None
