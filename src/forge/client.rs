@@ -157,8 +157,8 @@ impl ForgeClient {
         self.answer(response, request.resource == Resource::GraphQl)
     }
 
-    /// Reads a list whose entries `read` takes from each page. A page that has only what was read already is
-    /// an error, because such a list has no end. Returns the number of pages.
+    /// Passes each page of a list to `read`, and returns the number of pages. A page with a successor that has only
+    /// entries of earlier pages is an error, because such a list has no end.
     pub(super) fn list(
         &self,
         what: &'static str,

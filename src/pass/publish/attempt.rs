@@ -306,10 +306,12 @@ impl<'a> Attempt<'a> {
         Ok(self.wait.clone())
     }
 
-    /// Returns why the service has refused a change: with what it has, the new prerequisites form a circle. Only then
-    /// the toggles are read to which they lead, because most changes form none.
+    /// Returns the hold of a change that the service refused because prerequisites would form a circle with what
+    /// the service has. Reads the toggles that the new prerequisites lead to only after a refusal, because most
+    /// changes form no circle.
     async fn circle(&self, change: &Change, outcome: &Outcome) -> Option<Hold> {
-        // Of a toggle that was never applied, nobody has changed anything since, and the words of the service count.
+        // Only since a toggle was applied can somebody have closed a circle with it. A first publish is refused in the
+        // words of the service.
         let was_applied = matches!(change.before, Before::Applied(_));
         if !was_applied || !outcome.is_refused_with(ErrorCode::Invalid) {
             return None;
