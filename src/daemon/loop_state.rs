@@ -10,7 +10,7 @@ use crate::daemon::probe::HeadProbe;
 use crate::daemon::schedule::{DriftScans, PassOutcome, Schedule};
 use crate::daemon::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{CommitId, EnvironmentId, HoldKind, Override, ToggleState};
-use crate::pass::publish::order;
+use crate::pass::publish::tries;
 use crate::pass::{ChangeResult, Error, PassInputs, Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, HISTORY_CUT, LiveDifferences, OnDrift, guessed};
 use crate::state::Revisions;
@@ -66,7 +66,7 @@ impl LoopState {
 
     /// Returns the results of earlier passes, for the next one.
     pub(super) fn inputs(&mut self, reconciler: &Reconciler, now: i64) -> PassInputs {
-        let alone = order::parked(&reconciler.view().failures().tries, now);
+        let alone = tries::parked(&reconciler.view().failures().tries, now);
         PassInputs {
             parked: self.schedule.parked(alone),
             // Otherwise each pass would have to plan as long as there is drift.

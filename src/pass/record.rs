@@ -13,7 +13,7 @@ use crate::model::{
     ToggleId, Trees,
 };
 use crate::pass::config::Rules;
-use crate::pass::publish::{PublishJob, order, publish};
+use crate::pass::publish::{PublishJob, publish, tries};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Error, planning};
 use crate::plan::compare::join;
@@ -97,7 +97,7 @@ fn tries(store: &Store, plan: &Plan, published: &PublishSummary, scope: &Scope, 
     let lines = plan.changes().iter().zip(&published.results);
     let unconfirmed = lines.filter(|(_, result)| !result.is_recorded());
     let unconfirmed = unconfirmed.map(|(change, result)| (&change.id, change.request(), result));
-    order::remember(
+    tries::remember(
         before,
         unconfirmed,
         &published.waits,

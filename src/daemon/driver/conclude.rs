@@ -12,7 +12,7 @@ use crate::daemon::status::{
     DriftFacts, LastPass, LastPlan, PassResult, SourceStatus, Success, ToggleStatus, Withheld, show,
 };
 use crate::model::Suspensions;
-use crate::pass::publish::order;
+use crate::pass::publish::tries;
 use crate::pass::{Error, Reconciler, Report};
 
 impl Driver {
@@ -148,7 +148,7 @@ fn schedule_next(
     at: i64,
 ) {
     // After `on_pass_finished`, which sets the time that this only brings forward.
-    if let Some(wait) = order::next_retry(&reconciler.view().failures().tries, at) {
+    if let Some(wait) = tries::next_retry(&reconciler.view().failures().tries, at) {
         state.schedule.retry_after(Instant::now(), wait);
     }
     state.wakes_at = suspensions.next_end().into_iter().chain(report.and_then(Report::opens_at)).min();

@@ -12,7 +12,7 @@ use super::dispatch::{Conclusion, Dispatcher, Job, Next};
 use super::order::{Item, Order};
 use crate::model::{Certainty, HeldRequests, HoldKind, OutcomeKind, RequestDigest, Thresholds, ToggleId};
 use crate::pass::StopReason;
-use crate::pass::publish::{Limits, order};
+use crate::pass::publish::{Limits, tries};
 use crate::pass::report::ChangeResult;
 use crate::service::Outcome;
 use crate::service::retry::TokenState;
@@ -358,7 +358,7 @@ impl World {
     fn remember(&mut self, due: &[usize], results: &[ChangeResult]) {
         let failed = due.iter().zip(results).filter(|(_, result)| **result != ChangeResult::Applied);
         let lines = failed.map(|(at, result)| (&self.toggles[*at].id, RequestDigest::default(), result));
-        self.tries = order::remember(&self.tries, lines, &BTreeMap::new(), [], 0, 1.0);
+        self.tries = tries::remember(&self.tries, lines, &BTreeMap::new(), [], 0, 1.0);
     }
 
     /// Runs passes until every toggle that the service accepts is applied. Returns their number.

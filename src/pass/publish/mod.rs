@@ -15,6 +15,7 @@ mod failure_row;
 pub(crate) mod order;
 mod publisher;
 mod service;
+pub(crate) mod tries;
 mod turns;
 
 use std::collections::BTreeMap;

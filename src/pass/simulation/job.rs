@@ -18,7 +18,7 @@ use crate::git::simulated::{self, REFUSED};
 use crate::git::{GitAccess, RepoUrl, UserConfig};
 use crate::model::{Thresholds, chain};
 use crate::pass::event::{Event, PassContext};
-use crate::pass::publish::order;
+use crate::pass::publish::tries;
 use crate::pass::report::ChangeResult;
 use crate::pass::{Config, Error, PassInputs, Reconciler, Report, Runtime, SharedState, StopReason};
 use crate::plan::{FirstPass, HistoryRule, OnDrift};
@@ -234,7 +234,7 @@ impl Site {
         stop: &watch::Receiver<bool>,
     ) -> Option<usize> {
         let inputs = PassInputs {
-            parked: schedule.parked(order::parked(&reconciler.view().failures().tries, machine.unix())),
+            parked: schedule.parked(tries::parked(&reconciler.view().failures().tries, machine.unix())),
             is_daemon: true,
             ..PassInputs::default()
         };
@@ -256,7 +256,7 @@ impl Site {
         let result = self.pass(machine, reconciler, &context, order, inputs);
         let now = machine.instant();
         schedule.on_pass_finished(&PassOutcome::of(&result), None, now, fastrand::f64());
-        if let Some(wait) = order::next_retry(&reconciler.view().failures().tries, machine.unix()) {
+        if let Some(wait) = tries::next_retry(&reconciler.view().failures().tries, machine.unix()) {
             schedule.retry_after(now, wait);
         }
         let looked = *lock(&looked);

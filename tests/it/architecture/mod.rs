@@ -59,8 +59,8 @@ const NAME_A_HOLD: [&str; 8] = [
     // The rows.
     "model/hold.rs",
     // What failed alone has a backoff of its own.
-    "pass/publish/order.rs",
     "pass/publish/publisher.rs",
+    "pass/publish/tries.rs",
     // What the service refused.
     "pass/report.rs",
     // The reasons.
