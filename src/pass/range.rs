@@ -68,7 +68,7 @@ pub fn plan_range(
         input.findings = findings_at(input.findings, &snapshot, folder, rules)?;
     }
     add_caused(&mut input, &files, &base, rules)?;
-    let unmerged = explain_conflicts(&mut input.findings, conflicts, &ends);
+    explain_conflicts(&mut input.findings, conflicts, &ends);
     let new: Vec<EnvironmentId> = input
         .applied_counts
         .iter()
@@ -84,7 +84,7 @@ pub fn plan_range(
     let plan = attributions.complete(Draft::new(input, &rules.policy), |_| Ok(Unlisted::new()))?;
     let plan = with_dependents(with_files(plan, &files, applied)?, &files, rules)?;
     let uncommitted = (is_checked_out && files.are_committed()).then(|| range_note(source, rules, &snapshot));
-    let notes = unmerged.into_iter().chain(first_pass_notes(&new, &plan, rules)).chain(uncommitted.flatten());
+    let notes = first_pass_notes(&new, &plan, rules).into_iter().chain(uncommitted.flatten());
     let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;
     let notes = notes.chain(plan.idle_orders()).chain(dropped.flatten());
     Ok(Planned { notes: notes.collect(), plan: plan.hold_unless_equal(), is_forward: true })
@@ -145,37 +145,38 @@ fn add_caused(
     Ok(())
 }
 
-/// Says in the findings about conflict markers which branches contradict each other. Returns a note about the
-/// other files that cannot be merged.
+/// Says in the findings about conflict markers which branches contradict each other, and adds one for each
+/// other file that cannot be merged: whatever is in it, the host does not merge the branch.
 fn explain_conflicts(
-    findings: &mut [Diagnostic],
+    findings: &mut Vec<Diagnostic>,
     mut conflicts: BTreeMap<String, Option<String>>,
     ends: &Ends,
-) -> Option<String> {
+) {
     let (target, head) = (escaped(&ends.base.name), escaped(&ends.head.name));
-    let advice = format!("merge `{target}` into `{head}`, and resolve the conflict");
-    for finding in findings {
-        let Some(kind) = conflicts.remove(&finding.path) else { continue };
-        let message = format!("`{target}` and `{head}` changed this document in ways that cannot be merged");
-        match kind {
-            None => finding.message = message,
-            // Git writes no markers into it, so no line of it is at fault.
-            Some(kind) => {
-                let message = format!("{message} ({})", escaped(&kind));
-                *finding = Diagnostic::conflict(&finding.path, message);
-            }
+    let help = format!("merge `{target}` into `{head}`, and resolve the conflict");
+    let changed =
+        |what: &str| format!("`{target}` and `{head}` changed this {what} in ways that cannot be merged");
+    // Git writes no markers for these kinds, so no line is at fault.
+    let at_path = |path: &str, what: &str, kind: &str| {
+        Diagnostic::conflict(path, format!("{} ({})", changed(what), escaped(kind)))
+    };
+    for finding in findings.iter_mut() {
+        match conflicts.remove(&finding.path) {
+            None => continue,
+            Some(None) => finding.message = changed("document"),
+            Some(Some(kind)) => *finding = at_path(&finding.path, "document", &kind),
         }
-        finding.help = Some(advice.clone());
+        finding.help = Some(help.clone());
     }
-    let shown: Vec<String> = conflicts.keys().take(3).map(|path| format!("`{}`", escaped(path))).collect();
-    let more = conflicts.len() - shown.len();
-    (!shown.is_empty()).then(|| {
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!(
-            "this branch cannot be merged yet: {}{more} changed on both sides; {advice}",
-            shown.join(", ")
-        )
-    })
+    for (path, kind) in conflicts {
+        let mut finding = match kind {
+            None => Diagnostic::conflict(&path, changed("file")),
+            Some(kind) => at_path(&path, "file", &kind),
+        };
+        finding.help = Some(help.clone());
+        findings.push(finding);
+    }
+    findings.sort_unstable();
 }
 
 /// Returns the notes about the first pass of the environments `new`: which of them `apply` holds until somebody

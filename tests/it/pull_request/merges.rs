@@ -355,15 +355,21 @@ fn a_branch_that_is_up_to_date_shows_its_head_and_one_without_commits_nothing() 
 }
 
 #[test]
-fn a_conflict_in_another_file_is_a_note() {
-    let world = forked();
-    for (branch, text) in [("feature", "ours\n"), ("main", "theirs\n")] {
-        world.repo.checkout(branch).file("README.md", text).commit("Write a readme");
+fn a_conflict_in_any_other_file_is_an_error_at_its_path() {
+    for path in ["README.md", "shop/prod/pay.test.yaml", ".gitattributes"] {
+        let world = forked();
+        for (branch, text) in [("feature", "ours\n"), ("main", "theirs\n")] {
+            world.repo.checkout(branch).file(path, text).commit("Write a file");
+        }
+        set(world.repo.checkout("feature"), "pay", 21).commit("Ask for 21 years");
+        let planned = pull_request(&world).exit(3).any_stderr();
+        planned.stdout_contains(&[
+            "update shop/prod/pay",
+            "error[conflict-marker]: `main` and `feature` changed this file in ways that cannot be merged",
+            path,
+            "merge `main` into `feature`, and resolve the conflict",
+        ]);
     }
-    set(world.repo.checkout("feature"), "pay", 21).commit("Ask for 21 years");
-    let note = "this branch cannot be merged yet: `README.md` changed on both sides; merge `main` into `feature`, and \
-                resolve the conflict";
-    pull_request(&world).exit(0).stdout_contains(&["update shop/prod/pay"]).stderr_contains(&[note]);
 }
 
 #[test]
