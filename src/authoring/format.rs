@@ -167,11 +167,14 @@ impl FormatRequest<'_> {
             PathKind::BadKey { component, error, .. } if is_named => {
                 report.findings.push(layout::bad_key(&shown, &component, &error));
             }
-            PathKind::Ignored if is_named && path.contains(".test.") => {
+            PathKind::Test { .. } if is_named => {
                 report.unsupported.push((shown, "expectations have no canonical layout"));
             }
-            PathKind::Document { .. } | PathKind::BadKey { .. } | PathKind::Elsewhere | PathKind::Ignored => {
-            }
+            PathKind::Document { .. }
+            | PathKind::Test { .. }
+            | PathKind::BadKey { .. }
+            | PathKind::Elsewhere
+            | PathKind::Ignored => {}
         }
     }
 

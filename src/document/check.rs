@@ -141,6 +141,7 @@ checks! {
         REGEX_LITERAL "regex-literal" Document
         SAME_SERVE "same-serve" Document
         SDK_DISAGREEMENT "sdk-disagreement" Document
+        TEST_NOT_RUN "test-not-run" Outside
         TOO_MANY_FINDINGS "too-many-findings" Outside
         TYPE_DISAGREEMENT "type-disagreement" Others
         // The ids are those of the errors, because only the severity depends on the kind of service.

@@ -30,6 +30,8 @@ enum Part {
 pub enum PathKind {
     /// A toggle's document.
     Document { id: ToggleId, format: Format },
+    /// A toggle's expectations.
+    Test { id: ToggleId },
     /// A path in the layout's shape with a component that is not a valid key.
     BadKey {
         /// The component, without its extension; bytes that are not UTF-8 are replaced.
@@ -61,6 +63,8 @@ pub enum Unread {
     Json,
     /// It is a symbolic link or a submodule.
     Link,
+    /// It has the name of expectations, but not exactly, or not where a document can be.
+    Test,
 }
 
 /// Why a text is not a layout.
@@ -78,6 +82,9 @@ pub enum LayoutError {
     )]
     Folder(String),
 }
+
+/// How the name of a file with expectations ends.
+const TEST: &str = ".test.yaml";
 
 const DEFAULT: &str = "{project}/{environment}/{toggle}.yaml";
 
@@ -166,6 +173,9 @@ impl Layout {
             return PathKind::Ignored;
         };
         let keys = self.folder_keys(folders);
+        if file.to_ascii_lowercase().ends_with(TEST.as_bytes()) {
+            return test(keys, file);
+        }
         match (split_extension(file), keys) {
             (Some((stem, format)), Some((project, environment))) => {
                 document(project, environment, stem, format)
@@ -214,9 +224,22 @@ impl Layout {
     }
 }
 
-/// Returns a file's name without its extension, and its format. `.test.yaml` is reserved.
+/// Classifies a file whose name ends like that of expectations. Without this, those in another folder would
+/// never be run, in silence (src/cli/README.md, "Never green by accident").
+fn test(keys: Option<(&[u8], &[u8])>, file: &[u8]) -> PathKind {
+    let toggle =
+        keys.zip(file.strip_suffix(TEST.as_bytes())).and_then(
+            |((project, environment), stem)| match document(project, environment, stem, Format::Yaml) {
+                PathKind::Document { id, .. } => Some(id),
+                _ => None,
+            },
+        );
+    toggle.map_or(PathKind::Unread { id: None, why: Unread::Test }, |id| PathKind::Test { id })
+}
+
+/// Returns a file's name without its extension, and its format.
 fn split_extension(file: &[u8]) -> Option<(&[u8], Format)> {
-    if file.ends_with(b".test.yaml") {
+    if file.ends_with(TEST.as_bytes()) {
         return None;
     }
     [(&b".yaml"[..], Format::Yaml), (b".yml", Format::Yml)]
@@ -327,6 +350,11 @@ pub(crate) fn not_read(path: &str, why: Unread, held: Option<&ToggleId>) -> Diag
             "this file is not read: it is a symbolic link or a submodule",
             "replace it by a file with the document, or begin its name with `_` if it is not a toggle",
         ),
+        Unread::Test => (
+            &check::TEST_NOT_RUN,
+            "this test is not run: the test of a document `NAME.yaml` is `NAME.test.yaml` in the same folder",
+            "rename it or move it there, or begin its name with `_` if it is not a test",
+        ),
     };
     let (severity, message) = match held {
         Some(held) => (Severity::Error, format!("{what}; `{held}` keeps its last applied version")),
@@ -355,8 +383,14 @@ pub(crate) fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnost
 
 /// Returns whether a finding is about nothing but the path of one file.
 pub(crate) fn is_about_path(finding: &Diagnostic) -> bool {
-    let checks =
-        [&check::BAD_KEY, &check::ELSEWHERE, &check::EXTENSION_CASE, &check::JSON_FILE, &check::LINK];
+    let checks = [
+        &check::BAD_KEY,
+        &check::ELSEWHERE,
+        &check::EXTENSION_CASE,
+        &check::JSON_FILE,
+        &check::LINK,
+        &check::TEST_NOT_RUN,
+    ];
     checks.iter().any(|check| check.id == finding.id)
 }
 
@@ -388,6 +422,7 @@ mod tests {
             PathKind::Unread { id, why } => {
                 format!("unread {} {why:?}", id.map_or_else(String::new, |id| id.to_string()))
             }
+            PathKind::Test { id } => format!("test of {id}"),
             PathKind::Ignored => "ignored".to_owned(),
         }
     }
@@ -401,13 +436,19 @@ mod tests {
             ("shop/prod/Pay.JSON", "unread shop/prod/Pay Json"),
             ("shop/prod/new pay.json", "unread  Json"),
             ("shop/prod/pay.v2.yaml", "shop/prod/pay.v2 yaml"),
-            ("shop/prod/pay.test.yaml", "ignored"),
+            ("shop/prod/pay.test.yaml", "test of shop/prod/pay"),
+            ("shop/prod/pay.test.yml", "shop/prod/pay.test yml"),
             ("shop/prod/pay.YAML", "unread shop/prod/pay ExtensionCase"),
             ("shop/prod/pay.Yml", "unread shop/prod/pay ExtensionCase"),
             ("Package.JSON", "ignored"),
             ("Zoo.YAML", "unread  ExtensionCase"),
             ("shop/_drafts/pay.YAML", "ignored"),
-            ("shop/prod/pay.test.YAML", "ignored"),
+            ("shop/prod/pay.test.YAML", "unread  Test"),
+            ("shop/prod/new pay.test.yaml", "unread  Test"),
+            ("shop/prod/tests/pay.test.yaml", "unread  Test"),
+            ("shop/pay.test.yaml", "unread  Test"),
+            ("shop/prod/_pay.test.yaml", "ignored"),
+            ("shop/_drafts/pay.test.yaml", "ignored"),
             ("shop/prod/README.md", "ignored"),
             ("shop/prod/pay", "ignored"),
             ("shop/prod/.pay.yaml", "ignored"),

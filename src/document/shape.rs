@@ -820,7 +820,8 @@ fn as_text(name: &str, value: &NodeKind) -> String {
         },
         (_, NodeKind::Mapping(entries)) => match entries.as_slice() {
             [(Node { kind: NodeKind::Scalar(key, _), .. }, Node { kind: NodeKind::Scalar(text, _), .. })]
-                if matches!(key.as_str(), "value" | "name" | "key" | "id") && !is_null(text) =>
+                if matches!(key.as_str(), "value" | "name" | "key" | "id" | "variation")
+                    && !is_null(text) =>
             {
                 format!("write `{}: {}`", shown(name), quoted_text(&shown(text)))
             }

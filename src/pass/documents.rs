@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Error;
 use super::validate::{CheckTarget, LIMITS};
-use crate::document::{self, Diagnostic, Document, LARGEST_DOCUMENT, Layout, PathKind, layout};
+use crate::document::{
+    self, Diagnostic, Document, LARGEST_DOCUMENT, Layout, PathKind, Severity, Unread, layout,
+};
 use crate::model::{Blob, EntryKind, FoldedId, ObjectId, ServiceKind, ToggleId, Trees};
 use crate::plan::compare::join;
 use crate::source::folder::Folder;
@@ -17,6 +19,8 @@ pub struct DocumentFiles {
     /// The documents that claim each toggle.
     claims: HashMap<FoldedId, Vec<DocumentFile>>,
     tests: BTreeMap<ToggleId, TestFile>,
+    /// The findings about files of expectations that belong to no toggle because of their paths.
+    stray_tests: Vec<Diagnostic>,
     root: String,
     kind: ServiceKind,
 }
@@ -66,7 +70,7 @@ impl DocumentFiles {
         Self::list(Box::new(snapshot.reader()?), snapshot.root_tree(), root, layout, kind)
     }
 
-    /// Walks the tree as deep as the layout has folders.
+    /// Walks the whole tree, because expectations in any other folder are findings.
     fn list(
         files: Box<dyn Trees<Error = source::Error>>,
         top: ObjectId,
@@ -75,10 +79,10 @@ impl DocumentFiles {
         kind: ServiceKind,
     ) -> Result<Self, Error> {
         let (ids, claims, tests) = (BTreeSet::new(), HashMap::new(), BTreeMap::new());
-        let mut documents = Self { files, ids, claims, tests, root: root.to_owned(), kind };
-        let depth = layout.pattern().split('/').count() - 1;
-        let mut open = vec![(String::new(), top, 0)];
-        while let Some((folder, id, level)) = open.pop() {
+        let root = root.to_owned();
+        let mut documents = Self { files, ids, claims, tests, stray_tests: Vec::new(), root, kind };
+        let mut open = vec![(String::new(), top)];
+        while let Some((folder, id)) = open.pop() {
             for entry in documents.files.tree(id)?.entries() {
                 // A key is ASCII, so a name that is not UTF-8 belongs to no toggle.
                 let Ok(name) = std::str::from_utf8(entry.name) else {
@@ -86,8 +90,8 @@ impl DocumentFiles {
                 };
                 let path = join(&folder, name);
                 match entry.kind() {
-                    EntryKind::Tree if level < depth => open.push((path, entry.id, level + 1)),
-                    EntryKind::Blob if level == depth => documents.file(layout, path, entry.id),
+                    EntryKind::Tree if !name.starts_with(['.', '_']) => open.push((path, entry.id)),
+                    EntryKind::Blob => documents.file(layout, path, entry.id),
                     _ => {}
                 }
             }
@@ -96,15 +100,23 @@ impl DocumentFiles {
     }
 
     fn file(&mut self, layout: &Layout, path: String, object: ObjectId) {
-        if let Some(stem) = path.strip_suffix(".test.yaml") {
-            if let PathKind::Document { id, .. } = layout.classify(format!("{stem}.yaml").as_bytes()) {
+        match layout.classify(path.as_bytes()) {
+            PathKind::Document { id, .. } => {
+                self.ids.insert(id.clone());
+                let claims = self.claims.entry(id.folded()).or_default();
+                claims.push(DocumentFile { id, path, object });
+            }
+            PathKind::Test { id } => {
                 let path = join(&self.root, &path);
                 self.tests.insert(id, TestFile { path, object });
             }
-        } else if let PathKind::Document { id, .. } = layout.classify(path.as_bytes()) {
-            self.ids.insert(id.clone());
-            let claims = self.claims.entry(id.folded()).or_default();
-            claims.push(DocumentFile { id, path, object });
+            PathKind::Unread { why: why @ Unread::Test, .. } => {
+                let mut found = layout::not_read(&join(&self.root, &path), why, None);
+                // A run that leaves them out must not be green.
+                found.severity = Severity::Error;
+                self.stray_tests.push(found);
+            }
+            PathKind::BadKey { .. } | PathKind::Elsewhere | PathKind::Unread { .. } | PathKind::Ignored => {}
         }
     }
 
@@ -115,6 +127,11 @@ impl DocumentFiles {
 
     pub fn tests(&self) -> &BTreeMap<ToggleId, TestFile> {
         &self.tests
+    }
+
+    /// Returns the findings about expectations that are not run, because of their paths.
+    pub fn stray_tests(&self) -> &[Diagnostic] {
+        &self.stray_tests
     }
 
     /// Returns the content of a file of expectations.

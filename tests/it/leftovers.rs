@@ -175,7 +175,13 @@ fn a_toggle_is_stale_from_the_given_age_on() {
     assert!(list(&world, "").is_empty());
     assert_eq!(list(&world, "--older-than 89d23h"), ["shop/prod/pay"]);
     assert_eq!(list(&world, "--older-than 0s"), ["shop/prod/pay"]);
-    stale(&world).args("--older-than 90").exit(64).stderr_contains(&["`90` needs a unit"]).any_output();
+    for (age, says) in [
+        ("90", "`90` needs a unit: write `90d` for days"),
+        ("1w", "`1w` is not a duration: write it in days and hours, such as `90d`"),
+        ("90 d", "`90 d` is not a duration: write it in days"),
+    ] {
+        stale(&world).set("older-than", age).exit(64).stderr_contains(&[says]).any_output();
+    }
     stale(&world).args("--older-than 89d").args("--detailed-exitcode").exit(2).any_output();
     stale(&world).args("--detailed-exitcode").exit(0).any_output();
 }

@@ -125,6 +125,18 @@ fn a_file_that_cannot_be_tested_is_an_error() {
             "shop/prod/pay.test.yaml:1:23",
         ),
         ("shop/prod/pay.yaml", "nonsense\n", "not-a-document"),
+        (
+            "shop/prod/pay.test.yaml",
+            "<<<<<<< HEAD\n- { name: a, serves: off }\n=======\n- { name: b, serves: off }\n>>>>>>> x\n",
+            "conflict-marker",
+        ),
+        (
+            "shop/prod/pay.test.yaml",
+            "- { name: a, serves: off }\n---\n- { name: b, serves: off }\n",
+            "remove the line `---`",
+        ),
+        ("shop/prod/pay.test.yaml", "- { name: a, serves: { variation: on } }\n", "write `serves: \"on\"`"),
+        ("shop/prod/pay.test.YAML", GOOD, "test-not-run"),
     ] {
         let world = world(GOOD);
         world.repo.write(path, content);
@@ -137,6 +149,30 @@ fn a_file_that_cannot_be_tested_is_an_error() {
     let world = world(GOOD);
     world.repo.write("shop/prod/pya.test.yaml", GOOD);
     test(&world).exit(1).stdout_contains(&["did you mean `shop/prod/pay`?"]);
+}
+
+#[test]
+fn expectations_that_are_not_run_are_never_green() {
+    let good = "shop/prod/pay.test.yaml";
+    for path in [
+        "shop/prod/search.test.YAML",
+        "shop/prod/tests/pay.test.yaml",
+        "shop/pay.test.yaml",
+        "pay.test.yaml",
+        "shop/prod/new pay.test.yaml",
+    ] {
+        let world = world(GOOD);
+        world.repo.file(path, "- { name: wrong, serves: onn }\n").commit("Add expectations");
+        let says = ["error[test-not-run]: this test is not run", path, "rename it or move it there"];
+        test(&world).exit(1).stdout_contains(&says);
+        test(&world).within(world.repo.path()).arg(path).exit(1).stdout_contains(&says);
+        // In a file or scope that was named, the others do not matter.
+        test(&world).within(world.repo.path()).args(good).exit(0).any_output();
+        test(&world).set("only", "shop/prod/pay").exit(0).any_output();
+        world.validate().exit(0).stdout_contains(&["warning[test-not-run]", path]).any_output();
+        world.repo.rename(path, "shop/_none.test.yaml");
+        test(&world).exit(0).any_output();
+    }
 }
 
 #[test]

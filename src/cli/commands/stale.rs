@@ -28,7 +28,7 @@ pub(crate) struct StaleArgs {
     #[arg(value_name = "GLOB", value_parser = glob)]
     pub(crate) globs: Vec<String>,
     /// List the toggles whose meaning has not changed for this long [90d]
-    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = age)]
     pub(crate) older_than: Duration,
     /// Exit with 2 if there are any
     #[arg(long)]
@@ -42,6 +42,16 @@ pub(super) const FORMATS: Formats<StaleReport> = &[
     (OutputFormat::Markdown, |report, _| print(&report::stale_markdown(report, ANY_COMMENT))),
     (OutputFormat::Github, |report, _| step_summary(|limit| report::stale_markdown(report, limit))),
 ];
+
+/// Parses the time since a change, which people count in days.
+fn age(text: &str) -> Result<Duration, String> {
+    duration(text).map_err(|_| match text.trim().parse::<u32>() {
+        Ok(days) => format!("`{days}` needs a unit: write `{days}d` for days"),
+        Err(_) => {
+            format!("`{text}` is not a duration: write it in days and hours, such as `90d`, `12h` or `1d12h`")
+        }
+    })
+}
 
 pub(super) fn run(settings: &Settings, args: &StaleArgs) -> Result<ExitStatus, Failure> {
     let globs = Scope::new(&args.globs).map_err(Failure::failed)?;

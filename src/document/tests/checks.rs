@@ -189,6 +189,7 @@ fn what_is_found_in_a_tree_names_the_files() {
         (layout::not_read("a/b/c.YAML", Unread::ExtensionCase, None), "extension-case"),
         (layout::not_read("a/b/c.json", Unread::Json, Some(&first)), "json-file"),
         (layout::not_read("a/b/c.yaml", Unread::Link, None), "link"),
+        (layout::not_read("a/c.test.yaml", Unread::Test, None), "test-not-run"),
         (layout::too_many_files("."), "too-many-files"),
         (layout::not_utf8_path(b"a/\xff/c.yaml"), "not-utf8"),
     ] {
@@ -205,6 +206,7 @@ fn every_check_has_a_case() {
         "duplicate-toggle",
         "elsewhere",
         "extension-case",
+        "test-not-run",
         "json-file",
         "link",
         "not-utf8",

@@ -54,7 +54,7 @@ fn a_file_that_is_not_a_list_of_expectations_is_an_error() {
         ("name: x\n", "1:1 wrong-type this file is a list of expectations"),
         ("- on\n", "1:3 wrong-type `expectations` is a list of mappings, not `on`"),
         ("- name: [\n", "1:9 syntax this `[` is not closed"),
-        ("<<<<<<< HEAD\n", "1:1 wrong-type this file is a list of expectations"),
+        ("<<<<<<< HEAD\n", "1:1 conflict-marker this file contains an unresolved merge conflict"),
     ]);
     let bytes = Blob::Content(vec![b'-', 0xff]);
     assert_eq!(expectations("a", &bytes, None).diagnostics[0].id, "not-utf8");

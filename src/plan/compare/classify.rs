@@ -91,7 +91,7 @@ impl<'a> Classifier<'a> {
                 let finding = layout::elsewhere(&self.shown(path), self.places.layout.pattern());
                 self.found.findings.push(finding);
             }
-            PathKind::Ignored => {}
+            PathKind::Test { .. } | PathKind::Ignored => {}
         }
         None
     }

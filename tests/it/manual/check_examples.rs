@@ -293,6 +293,13 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
         }),
     ),
     (
+        "test-not-run",
+        Files("a file `shop/banner.test.yaml`", |folder| {
+            write(folder, TOGGLE, GOOD);
+            write(folder, "shop/banner.test.yaml", "- { name: everyone, serves: \"off\" }\n");
+        }),
+    ),
+    (
         "json-file",
         Files("`banner.json`", |folder| {
             write(folder, TOGGLE, GOOD);
