@@ -87,12 +87,17 @@ fn lacking(report: &PromotionReport, target: &EnvironmentDocuments) -> Vec<(Stri
         PromotionResult::Copied { after, .. } => Some((key, after)),
         PromotionResult::Failed(_) | PromotionResult::Unchanged => None,
     });
-    let there: BTreeSet<&str> =
-        target.toggles().into_iter().chain(copied.clone().map(|(key, _)| key.as_str())).collect();
+    // One that is there in another spelling is a finding of its own.
+    let there: BTreeSet<String> = target
+        .toggles()
+        .into_iter()
+        .chain(copied.clone().map(|(key, _)| key.as_str()))
+        .map(str::to_ascii_lowercase)
+        .collect();
     let all = copied.flat_map(|(key, after)| {
         after.prerequisites().into_iter().map(move |prerequisite| (key.clone(), prerequisite.key))
     });
-    all.filter(|(_, needed)| !there.contains(needed.as_str())).collect()
+    all.filter(|(_, needed)| !there.contains(&needed.to_ascii_lowercase())).collect()
 }
 
 struct Promotion<'a> {

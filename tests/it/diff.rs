@@ -40,6 +40,16 @@ fn differences_are_sentences_and_lines() {
 }
 
 #[test]
+fn ids_that_differ_only_in_case_are_one_toggle() {
+    let world = World::new();
+    world.repo.write("shop/staging/Pay.yaml", doc(18)).write("shop/production/pay.yaml", doc(18));
+    let run = || diff(&world, "shop/staging shop/production");
+    run().exit(0).stdout("shop/staging → shop/production\n\n0 different, 1 equal\n");
+    world.repo.write("shop/production/pay.yaml", doc(21));
+    run().exit(0).stdout_contains(&["\n~ pay\n    rule `adults`", "\n1 different, 0 equal\n"]);
+}
+
+#[test]
 fn the_exit_code_shows_a_difference_on_request() {
     let world = two_environments();
     diff(&world, "shop/production shop/staging --detailed-exitcode").exit(2).any_stdout();

@@ -55,6 +55,55 @@ fn a_prerequisite_that_the_target_lacks_is_named_with_the_command_that_copies_it
 }
 
 #[test]
+fn what_a_copy_breaks_in_the_target_is_an_error_at_its_place() {
+    /// The files, what is promoted, and the finding that it causes with its file.
+    type Case = (&'static [(&'static str, &'static str)], &'static str, [&'static str; 2]);
+    let cases: [Case; 4] = [
+        (
+            &[("st/a", "b: true"), ("st/b", ""), ("pr/a", ""), ("pr/b", "a: true")],
+            "s/st s/pr a",
+            ["prerequisite-cycle", "s/pr/a.yaml"],
+        ),
+        (
+            &[("st/b", "= red"), ("pr/b", ""), ("pr/c", "b: true")],
+            "s/st s/pr b",
+            ["prerequisite-other-type", "s/pr/c.yaml"],
+        ),
+        (
+            &[("st/a", "b: true"), ("st/b", ""), ("pr/b", "= red")],
+            "s/st s/pr a",
+            ["prerequisite-other-type", "s/pr/a.yaml"],
+        ),
+        (
+            &[("st/a", "B: true"), ("st/B", ""), ("pr/b", "")],
+            "s/st s/pr",
+            ["prerequisite-case", "s/pr/a.yaml"],
+        ),
+    ];
+    for (files, args, [check, file]) in cases {
+        let world = World::new();
+        for (path, content) in files {
+            let needs = match content.split_once(": ") {
+                Some((key, value)) => format!("[{{ key: {key}, type: boolean, value: \"{value}\" }}]"),
+                None => "[]".to_owned(),
+            };
+            let text = format!("{}  prerequisites: {needs}\n", doc(18));
+            let text = match content.strip_prefix("= ") {
+                Some(value) => text.replace("\"true\"", &format!("\"{value}\"")),
+                None => text,
+            };
+            world.repo.write(&format!("s/{path}.yaml"), text);
+        }
+        let run = || promote(&world, args).set("service-kind", "featureprobe");
+        run().exit(3).any_stdout().stderr_contains(&[&format!("error[{check}]"), file]);
+        // It is not the copy that causes it now.
+        run().exit(0).any_stdout();
+        let checked = world.validate().set("service-kind", "featureprobe").exit(3);
+        assert!(checked.both().contains(check), "{args}");
+    }
+}
+
+#[test]
 fn a_document_whose_name_differs_only_in_case_is_that_of_the_toggle() {
     let world = World::new();
     world.repo.write("shop/staging/pay.yaml", doc(21));

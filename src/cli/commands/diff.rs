@@ -1,6 +1,6 @@
 //! `gitoggle diff`: compares two environments of a work tree.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -114,17 +114,24 @@ pub(super) fn place<'a>(settings: &'a Settings, folder: &'a Path) -> DocumentPla
 }
 
 fn compared([before, after]: [&EnvironmentId; 2], [old, new]: [&EnvironmentDocuments; 2]) -> EnvironmentDiff {
-    let all: BTreeSet<&str> = old.toggles().union(&new.toggles()).copied().collect();
-    let is_invalid = |key: &&str| old.invalid.contains_key(*key) || new.invalid.contains_key(*key);
-    let (invalid, valid): (Vec<&str>, Vec<&str>) = all.into_iter().partition(is_invalid);
-    let different = valid.iter().map(|key| {
-        let payload = |documents: &EnvironmentDocuments| {
-            let document = documents.valid.get(*key);
-            document.map(|document| document.payload.clone())
+    // Ids that differ only in case are one toggle (src/model/README.md, "Ids").
+    let mut all: BTreeMap<String, [Option<&str>; 2]> = BTreeMap::new();
+    for (side, documents) in [old, new].into_iter().enumerate() {
+        for key in documents.toggles() {
+            all.entry(key.to_ascii_lowercase()).or_default()[side] = Some(key);
+        }
+    }
+    let is_invalid = |keys: &[Option<&str>; 2]| {
+        [old, new].iter().zip(keys).any(|(side, key)| key.is_some_and(|key| side.invalid.contains_key(key)))
+    };
+    let (invalid, valid): (Vec<_>, Vec<_>) = all.into_values().partition(is_invalid);
+    let different = valid.iter().map(|keys| {
+        let payload = |documents: &EnvironmentDocuments, key: Option<&str>| {
+            key.and_then(|key| documents.valid.get(key)).map(|document| document.payload.clone())
         };
-        let (was, is) = (payload(old), payload(new));
+        let (was, is) = (payload(old, keys[0]), payload(new, keys[1]));
         ToggleDiff {
-            toggle: (*key).to_owned(),
+            toggle: keys[1].or(keys[0]).unwrap_or_default().to_owned(),
             remark: match (&was, &is) {
                 (None, _) => format!("only in {after}"),
                 (_, None) => format!("only in {before}"),

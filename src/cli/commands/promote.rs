@@ -1,7 +1,8 @@
 //! `gitoggle promote`: copies documents to another environment of a work tree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use clap::Args;
 
@@ -11,7 +12,9 @@ use crate::cli::args::{environment, key_glob};
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{nonzero, note, show};
 use crate::config::Settings;
+use crate::document::{Diagnostic, Severity};
 use crate::model::{EnvironmentId, Scope, counted, escaped, hinted, listed};
+use crate::pass::{self, CheckTarget, Checks};
 use crate::plan::{EnvironmentDiff, ToggleDiff};
 use crate::telemetry::Stream;
 
@@ -43,7 +46,8 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
     let globs = Scope::new(globs).map_err(|error| Failure::new(ExitStatus::Usage, error))?;
     let folder = folder(settings)?;
     let promoted = |create| authoring::promote(place(settings, &folder), from, to, &globs, create);
-    let report = match promoted(*create) {
+    let before = errors(settings, &folder, to)?;
+    let mut report = match promoted(*create) {
         Err(AuthoringError::NewEnvironment(to, closest)) => {
             if is_confirmed(&to, closest.as_ref())? {
                 promoted(true)?
@@ -59,6 +63,8 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
         let message = format!("no toggle of `{from}` matches {}", listed(&quoted));
         return Err(Failure::failed(message).hint("a glob is compared with the key of the toggle"));
     }
+    // What the copies break in each other, and in the documents that need them.
+    report.findings.extend(errors(settings, &folder, to)?.difference(&before).cloned());
     let failed: BTreeMap<String, String> =
         report.failed().map(|(key, reason)| (key.to_owned(), reason.to_owned())).collect();
     let shown = ShownDiff { diff: changes(&report, from, to), findings: report.findings.clone(), failed };
@@ -81,6 +87,21 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
     }
     note(&format!("error: could not copy {}\n", counted(shown.failed.len(), "toggle")))?;
     Ok(ExitStatus::Failed)
+}
+
+/// Returns the errors in the documents of an environment.
+fn errors(settings: &Settings, folder: &Path, id: &EnvironmentId) -> Result<BTreeSet<Diagnostic>, Failure> {
+    let scope = Scope::new(&[format!("{id}/*")]).map_err(Failure::failed)?;
+    let checks = Checks {
+        layout: &settings.layout,
+        kind: settings.service_kind,
+        sdks: settings.sdks,
+        scope: &scope,
+        within: &[],
+    };
+    let target = CheckTarget::Folder(folder.to_owned(), settings.root.clone());
+    let found = pass::check(&target, checks)?.findings.into_iter();
+    Ok(found.filter(|finding| finding.severity == Severity::Error).collect())
 }
 
 /// Asks on a terminal whether to create an environment.
