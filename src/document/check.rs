@@ -130,6 +130,7 @@ checks! {
         DUPLICATE_RULE_NAME "duplicate-rule-name" Document
         ELSEWHERE "elsewhere" Outside
         EXTENSION_CASE "extension-case" Outside
+        HIDDEN_CHARACTER "hidden-character" Document
         JSON_FILE "json-file" Outside
         JSON_PREREQUISITE "json-prerequisite" Document
         LINK "link" Outside
@@ -144,6 +145,7 @@ checks! {
         TEST_NOT_RUN "test-not-run" Outside
         TOO_MANY_FINDINGS "too-many-findings" Outside
         TYPE_DISAGREEMENT "type-disagreement" Others
+        TYPOGRAPHIC_QUOTES "typographic-quotes" Document
         // The ids are those of the errors, because only the severity depends on the kind of service.
         UNDOCUMENTED_CONDITION_TYPE "unknown-condition-type" Document
         UNDOCUMENTED_PREDICATE "unknown-predicate" Document

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::finding::{Diagnostic, Finding, Spot, did_you_mean, shown};
 use super::node::{Node, NodeKind, PathStep, Span};
 use super::shape::{Field, ShapeReader, first_line_of};
-use super::{check, conflict_marker, finding, is_empty, meant, shape, syntax, text};
+use super::{Severity, check, conflict_marker, finding, is_empty, meant, shape, syntax, text};
 use crate::model::{Blob, Variation, seconds};
 
 /// What a toggle must serve to a user.
@@ -58,12 +58,16 @@ pub(crate) fn expectations(path: &str, content: &Blob, variations: Option<&[Vari
         ),
         _ => {}
     }
+    finding::merge_ends(&mut findings, loaded.root.as_ref());
+    findings.retain(|finding| finding.check.severity == Severity::Error);
     // The markers cause the other findings.
     if let Some(conflict) = conflict_marker(text).filter(|_| !findings.is_empty()) {
         findings = vec![conflict];
     }
     for finding in findings.iter_mut().filter(|finding| finding.check.id == check::SEVERAL_DOCUMENTS.id) {
-        finding.help = Some("remove the line `---`: all expectations of a toggle are in one list".to_owned());
+        finding.help = Some(
+            "remove the line with the three dashes: all expectations of a toggle are in one list".to_owned(),
+        );
     }
     Expectations {
         list: findings.is_empty().then_some(list),

@@ -8,9 +8,11 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde::Serialize;
 
-use super::check::{Check, Severity, TOO_MANY_FINDINGS, YAML_TAG, consequence, remedy};
+use super::check::{
+    Check, HIDDEN_CHARACTER, Severity, TOO_MANY_FINDINGS, TYPOGRAPHIC_QUOTES, YAML_TAG, consequence, remedy,
+};
 use super::node::{Node, PathStep, Span};
-use crate::model::{Color, closest, cut, escaped};
+use crate::model::{Color, closest, cut, escaped, exact};
 
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
@@ -122,15 +124,8 @@ pub(super) fn add(findings: &mut Vec<Finding>, finding: Finding) {
 /// Returns a text from a file for a message, escaped and cut.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
-    // `cut` counts the ellipsis. A reader cannot tell these blanks from a space.
-    let text = escaped(&cut(text, LONGEST + 1)).to_string();
-    match text.contains(['\u{a0}', '\u{2007}', '\u{202f}']) {
-        true => text
-            .replace('\u{a0}', "\\u{a0}")
-            .replace('\u{2007}', "\\u{2007}")
-            .replace('\u{202f}', "\\u{202f}"),
-        false => text,
-    }
+    // `cut` counts the ellipsis.
+    exact(&cut(text, LONGEST + 1)).to_string()
 }
 
 /// Returns a suggestion as a question.
@@ -290,6 +285,21 @@ pub(super) fn merge_tags(findings: &mut Vec<Finding>, root: Option<&Node>) {
         index += 1;
         !merged.contains(&(index - 1))
     });
+}
+
+/// Merges the warning about the ends of a text with an error on the same text, which it causes.
+pub(super) fn merge_ends(findings: &mut Vec<Finding>, root: Option<&Node>) {
+    let is_of_ends = |one: &Finding| [&TYPOGRAPHIC_QUOTES, &HIDDEN_CHARACTER].contains(&one.check);
+    let start = |one: &Finding| resolve(&one.spot, root).map(|span| span.start);
+    let (ends, mut others): (Vec<_>, Vec<_>) = std::mem::take(findings).into_iter().partition(is_of_ends);
+    for one in ends {
+        let is_error = |other: &&mut Finding| other.check.severity == Severity::Error;
+        match others.iter_mut().filter(is_error).find(|other| start(other) == start(&one)) {
+            Some(other) => other.help = one.help,
+            None => findings.push(one),
+        }
+    }
+    findings.append(&mut others);
 }
 
 /// The maximum number of findings shown for one file.

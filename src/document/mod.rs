@@ -252,6 +252,7 @@ impl File<'_> {
         }
         mistake::name_comments(self.text, &mut findings);
         finding::merge_tags(&mut findings, tree.root.as_ref());
+        finding::merge_ends(&mut findings, tree.root.as_ref());
         // The markers cause the other findings, so the conflict replaces them; valid text may contain a
         // marker line.
         if let Some(conflict) = conflict_marker(self.text).filter(|_| payload.is_none()) {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use crate::model::escaped;
+use crate::model::{escaped, is_unseen};
 
 /// A position between two characters: line and column, both from 1, the column in characters.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -154,6 +154,5 @@ fn needs_escape(c: char) -> bool {
     let mut buffer = [0; 4];
     let text: &str = c.encode_utf8(&mut buffer);
     let is_noncharacter = u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c);
-    // YAML allows a no-break space, but a reviewer cannot distinguish it from a space.
-    is_noncharacter || c == '\u{a0}' || escaped(text).to_string() != text
+    is_noncharacter || is_unseen(c) || escaped(text).to_string() != text
 }

@@ -13,7 +13,7 @@ use super::node::{Node, NodeKind, Span, Style, is_null, quoted as quoted_text};
 use super::resolve::{
     RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation, Text,
 };
-use crate::model::{closest, is_one_edit, listed};
+use crate::model::{closest, is_one_edit, is_unseen, listed};
 
 pub(super) const DOCUMENT: &[&str] = &["disabled", "content"];
 
@@ -76,6 +76,21 @@ pub(super) struct ShapeReader<'a> {
     variations: Vec<String>,
 }
 
+/// Returns whether text may have a finding because of how it begins and ends ([`ShapeReader::text`]).
+pub(super) fn has_odd_ends(text: &str) -> bool {
+    !text.is_ascii() && text.contains(|c| is_quote(c) || is_hidden(c))
+}
+
+/// Returns whether `c` is a quote of print, which YAML takes for text.
+fn is_quote(c: char) -> bool {
+    "“”„‟‘’‚‛«»‹›".contains(c)
+}
+
+/// Returns whether nobody sees `c` at the end of a text.
+fn is_hidden(c: char) -> bool {
+    is_unseen(c) || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+}
+
 /// The known entries of one mapping, each key once.
 pub(super) struct Fields<'n> {
     pub(super) owner: Span,
@@ -136,7 +151,43 @@ impl ShapeReader<'_> {
     }
 
     pub(super) fn text(&mut self, field: &Field<'_>) -> Option<String> {
-        self.scalar(field, text)
+        let text = self.scalar(field, text)?;
+        if let NodeKind::Scalar(_, style) = &field.node.kind {
+            self.ends(field, &text, *style);
+        }
+        Some(text)
+    }
+
+    /// Warns about what belongs to a text at its ends although a reader does not take it for that: quotes of
+    /// another keyboard, and characters that nobody sees.
+    fn ends(&mut self, field: &Field<'_>, text: &str, style: Style) {
+        // No SDK reads a description.
+        let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return };
+        if (first.is_ascii() && last.is_ascii()) || field.name == "description" {
+            return;
+        }
+        let inner = text.strip_prefix(is_quote).and_then(|text| text.strip_suffix(is_quote));
+        if let (Some(inner), Style::Plain) = (inner, style) {
+            let message = format!("the quotes `{first}` and `{last}` are a part of this text");
+            let help = format!(
+                "write `{}`; if they are meant, put the whole text in single quotes",
+                quoted_text(&shown(inner))
+            );
+            self.add(Finding::at(&check::TYPOGRAPHIC_QUOTES, field.span(), message).help(help));
+        }
+        // With an escape in the file, it is longer than the text, and a reader sees it.
+        let Span { start, end } = field.node.span;
+        let quotes = if style == Style::Quoted { 2 } else { 0 };
+        let is_verbatim = start.line == end.line
+            && usize::try_from(end.column.saturating_sub(start.column)).ok()
+                == Some(text.chars().count() + quotes);
+        if let Some(hidden) = [first, last].into_iter().find(|c| is_verbatim && is_hidden(*c)) {
+            let message =
+                format!("the invisible character U+{:04X} is a part of this text", u32::from(hidden));
+            let visible = text.trim_matches(is_hidden);
+            let help = format!("write `{}`", quoted_text(&shown(visible)));
+            self.add(Finding::at(&check::HIDDEN_CHARACTER, field.span(), message).help(help));
+        }
     }
 
     /// Returns the entries of a mapping. Reports unknown and repeated keys.

@@ -8,15 +8,25 @@ use std::{fmt, io};
 /// A commit message or a service's error text must not move the cursor, hide other text or begin a line that
 /// a CI system executes as a command (src/model/README.md, "Text").
 pub(crate) fn escaped(text: &str) -> impl fmt::Display + '_ {
-    Escaped(text)
+    Escaped { text, is_hidden: is_harmful }
 }
 
-struct Escaped<'a>(&'a str);
+/// Returns `text` as [`escaped`] does, with those characters escaped as well that a reader takes for a space or does
+/// not see. For names, values and lines of documents, in which a reviewer must see each of them. In the message
+/// of a commit they are a matter of style.
+pub(crate) fn exact(text: &str) -> impl fmt::Display + '_ {
+    Escaped { text, is_hidden: |c| is_harmful(c) || is_unseen(c) || is_variation_selector(c) }
+}
+
+struct Escaped<'a> {
+    text: &'a str,
+    is_hidden: fn(char) -> bool,
+}
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
-        let is_unsafe = |text: &str, c| is_harmful(c) || (c == '#' && is_command(text));
+        let mut rest = self.text;
+        let is_unsafe = |text: &str, c| (self.is_hidden)(c) || (c == '#' && is_command(text));
         let next = |text: &str| text.char_indices().find(|(at, c)| is_unsafe(&text[*at..], *c));
         while let Some((at, character)) = next(rest) {
             f.write_str(&rest[..at])?;
@@ -111,6 +121,29 @@ pub(crate) fn is_harmful(c: char) -> bool {
         )
 }
 
+/// Returns whether a reader takes `c` for a space or does not see it, beside what [`is_harmful`] names: the white
+/// space of Unicode, fillers of Hangul, the empty pattern of Braille, and the joiner of graphemes. A reader sees
+/// the width of the ideographic space, which is the usual one in Chinese and Japanese text.
+pub(crate) fn is_unseen(c: char) -> bool {
+    (c.is_whitespace() && !matches!(c, ' ' | '\t' | '\r' | '\n' | '\u{3000}'))
+        || matches!(
+            c,
+            '\u{034f}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{17b4}'
+                | '\u{17b5}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{ffa0}'
+        )
+}
+
+/// Returns whether `c` selects a form of the character before it, as in many emoji.
+fn is_variation_selector(c: char) -> bool {
+    matches!(c, '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +163,21 @@ mod tests {
         ] {
             assert_eq!(escaped(text).to_string(), shown);
         }
+    }
+
+    #[test]
+    fn what_a_reader_does_not_see_is_shown_in_a_value() {
+        for code in [
+            0xa0, 0x34f, 0x115f, 0x1160, 0x1680, 0x17b4, 0x180b, 0x2000, 0x2003, 0x2007, 0x2009, 0x202f,
+            0x205f, 0x2800, 0x3164, 0xfe0f, 0xffa0, 0xe0100, 0xad, 0x200b,
+        ] {
+            let text = format!("A{}", char::from_u32(code).unwrap());
+            assert_eq!(exact(&text).to_string(), format!("A\\u{{{code:x}}}"));
+        }
+        for text in ["a b", "東京\u{3000}都", "naïve ☃ 日本", "e\u{301}"] {
+            assert_eq!(exact(text).to_string(), text);
+        }
+        assert_eq!(escaped("« ⚡\u{fe0f}\u{a0}»").to_string(), "« ⚡\u{fe0f}\u{a0}»");
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use dialect::ServiceKind;
 pub(crate) use dialect::{Abilities, ServiceLimits};
 #[cfg(test)]
 pub(crate) use escape::is_harmful;
-pub(crate) use escape::{HarmlessJsonWriter, escaped, harmless_json};
+pub(crate) use escape::{HarmlessJsonWriter, escaped, exact, harmless_json, is_unseen};
 pub use forge::Forge;
 pub(crate) use forge::WebhookProof;
 pub use glob::ScopeError;

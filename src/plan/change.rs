@@ -8,7 +8,7 @@ use super::{FETCH_ALL, Plan};
 use crate::document::print;
 use crate::model::{
     Action, Attribution, HistoryEvidence, LiveContent, LiveToggle, ObjectId, Payload, Prerequisite,
-    RequestDigest, Sent, ServiceKind, ToggleId, Version, escaped,
+    RequestDigest, Sent, ServiceKind, ToggleId, Version, exact,
 };
 
 /// One publish.
@@ -451,7 +451,7 @@ fn text_diff(before: &str, after: &str) -> Vec<String> {
             }
         }
     }
-    let mut lines: Vec<String> = all.iter().take(MOST_LINES).map(|line| escaped(line).to_string()).collect();
+    let mut lines: Vec<String> = all.iter().take(MOST_LINES).map(|line| exact(line).to_string()).collect();
     if all.len() > MOST_LINES {
         lines.push(format!(" … and {} more lines", all.len() - MOST_LINES));
     }

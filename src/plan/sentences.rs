@@ -6,7 +6,7 @@ use std::hash::Hash;
 use super::{Before, Change};
 use crate::model::{
     Between, Condition, Content, Payload, Prerequisite, Rule, Serve, Targeting, Variation, datetime_numbers,
-    delivered_time, escaped, percent,
+    delivered_time, escaped, exact, percent,
 };
 
 /// Returns one sentence per difference, each one line of escaped text; for a new toggle, its description.
@@ -515,7 +515,7 @@ const LONGEST_TEXT: usize = 80;
 pub(crate) fn quoted(text: &str) -> String {
     let short: String = text.chars().take(LONGEST_TEXT).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
-    format!("`{}{more}`", escaped(&short))
+    format!("`{}{more}`", exact(&short))
 }
 
 /// Returns two texts in backticks. Long ones start shortly before the first difference, so that both look

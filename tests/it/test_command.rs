@@ -133,7 +133,7 @@ fn a_file_that_cannot_be_tested_is_an_error() {
         (
             "shop/prod/pay.test.yaml",
             "- { name: a, serves: off }\n---\n- { name: b, serves: off }\n",
-            "remove the line `---`",
+            "remove the line with the three dashes",
         ),
         ("shop/prod/pay.test.yaml", "- { name: a, serves: { variation: on } }\n", "write `serves: \"on\"`"),
         ("shop/prod/pay.test.YAML", GOOD, "test-not-run"),

@@ -238,7 +238,9 @@ fn every_check_has_a_case() {
         "unused-waiver",
         // Tested in `sdks`, `fixes` and `exclusion`.
         "almost-value",
+        "hidden-character",
         "list-in-text",
+        "typographic-quotes",
         "never-matches",
         "regex-literal",
         "sdk-disagreement",

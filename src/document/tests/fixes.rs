@@ -185,6 +185,37 @@ const MISTAKES: &[Mistake] = &[
         "9:83 list-in-text: this text has the form of a list, but it is one object",
         "\"1 - 2 - 3\"",
     ),
+    // The ends of texts.
+    mistake(
+        "[\"AT\"]",
+        "[“AT”]",
+        "9:77 typographic-quotes: the quotes `“` and `”` are a part of this text",
+        "“AT”",
+    ),
+    mistake(
+        "value: \"20\"",
+        "value: „20“",
+        "5:28 typographic-quotes: the quotes `„` and `“` are a part of this text",
+        "„20“",
+    ),
+    mistake(
+        "[\"AT\"]",
+        "[\"AT\u{a0}\"]",
+        "9:77 hidden-character: the invisible character U+00A0 is a part of this text",
+        "\"AT\u{a0}\"",
+    ),
+    mistake(
+        "subject: country",
+        "subject: country\u{2003}",
+        "9:36 hidden-character: the invisible character U+2003 is a part of this text",
+        "country\u{2003}",
+    ),
+    mistake(
+        "predicate: is one of",
+        "predicate: “is one of”",
+        "9:56 unknown-predicate: `“is one of”` is not a known predicate of a `string` condition",
+        "“is one of”",
+    ),
     // Splits.
     mistake(
         SPLIT,

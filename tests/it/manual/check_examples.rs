@@ -300,6 +300,14 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
         }),
     ),
     (
+        "hidden-character",
+        Described(
+            "an object that ends in a no-break space",
+            CONDITION,
+            "{ type: string, subject: country, predicate: is one of, objects: [\"AT\u{a0}\"] }",
+        ),
+    ),
+    (
         "json-file",
         Files("`banner.json`", |folder| {
             write(folder, TOGGLE, GOOD);
@@ -371,6 +379,10 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
             write(folder, TOGGLE, &GOOD.replace("key: accounts", "key: acounts"));
             write(folder, ACCOUNTS, &GOOD.replace(PREREQUISITES, ""));
         }),
+    ),
+    (
+        "typographic-quotes",
+        Edit(CONDITION, "{ type: string, subject: country, predicate: is one of, objects: [“AT”] }"),
     ),
     (
         "unreachable-rule",
