@@ -11,6 +11,7 @@ use super::dialects;
 use super::exclusion;
 use super::finding::{At, Finding, Part, add, is_affordable, shown, suggest};
 use super::meant;
+use super::meant::MeantTime;
 use super::portable::without_references;
 use super::resolve::{RawCondition, Text, has_optional_subject};
 use super::sdks;
@@ -375,29 +376,27 @@ pub(super) fn operand(
     Some((check, what, help.to_owned()))
 }
 
-/// Returns what is wrong with the object of a `datetime` condition.
+/// Returns what is wrong with the object of a `datetime` condition. The help has the same time, if it is known.
 fn time(object: &str) -> Option<(&'static Check, &'static str, String)> {
     const IN_UTC: &str = "write it in UTC, such as `2024-12-31T23:59:59+00:00`";
+    // The service takes no `Z`.
+    let help = |time: MeantTime| time.help("+00:00");
+    let meant = || meant::time(object).map_or_else(|| IN_UTC.to_owned(), help);
     if !is_accepted_time(object) {
-        // The service takes no `Z`.
-        let help = meant::time(object).map_or_else(|| IN_UTC.to_owned(), |time| time.help("+00:00"));
-        return Some((&check::BAD_DATETIME, "is not a time that the service can parse", help));
+        return Some((&check::BAD_DATETIME, "is not a time that the service can parse", meant()));
     }
     let Some(seconds) = delivered_time(object) else {
-        return Some((
-            &check::BAD_DATETIME,
-            "has an offset of a day or more",
-            format!("{IN_UTC}; {VANISHES}"),
-        ));
+        let help = format!("{}; {VANISHES}", meant());
+        return Some((&check::BAD_DATETIME, "has an offset of a day or more", help));
     };
     if is_datetime(object) {
         return None;
     }
-    // Only times that exist have the usual form.
+    // Only times with a year of four digits have the usual form.
     let taken = rfc3339(seconds).replace('Z', "+00:00");
     let help = match is_datetime(&taken) {
         true => format!("write `{taken}`: the service takes it for that time"),
-        false => IN_UTC.to_owned(),
+        false => help(MeantTime { seconds, has_zone: true }),
     };
     Some((&check::BAD_DATETIME, "is not a time that exists", help))
 }

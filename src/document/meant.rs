@@ -352,24 +352,32 @@ pub(super) struct MeantTime {
     /// In seconds since 1970-01-01 UTC.
     pub(super) seconds: i64,
     /// Whether the text names its zone.
-    has_zone: bool,
+    pub(super) has_zone: bool,
 }
 
 impl MeantTime {
     /// Returns what to write, with this offset instead of `Z` if it is not empty.
     pub(super) fn help(&self, offset: &str) -> String {
-        let time = rfc3339(self.seconds);
-        let time = if offset.is_empty() { time } else { time.replace('Z', offset) };
+        let zone = if offset.is_empty() { "Z" } else { offset };
+        let write = |seconds| rfc3339(seconds).replace('Z', zone);
+        let time = write(self.seconds);
         match self.has_zone {
+            _ if !(EARLIEST..=LATEST).contains(&self.seconds) => {
+                format!("write a time from `{}` to `{}`", write(EARLIEST), write(LATEST))
+            }
             true => format!("write `{time}`, which is the same time"),
             false => format!("write `{time}` if the time is meant in UTC"),
         }
     }
 }
 
-/// Returns the time that a text in another notation means: with `Z`, a negative offset or without a zone, with
-/// fractions of a second or without seconds, a date alone, or a number of seconds or milliseconds. Days and
-/// months in another order have no certain meaning.
+/// The first second of the year 0 and the last one of the year 9999. Years have four digits.
+const EARLIEST: i64 = -62_167_219_200;
+const LATEST: i64 = 253_402_300_799;
+
+/// Returns the time that a text in another notation means: with `Z`, a negative or a large offset or without a
+/// zone, with fractions of a second or without seconds, a date alone, or a number of seconds or milliseconds.
+/// Days and months in another order have no certain meaning.
 pub(super) fn time(text: &str) -> Option<MeantTime> {
     let text = text.trim();
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -384,35 +392,47 @@ pub(super) fn time(text: &str) -> Option<MeantTime> {
     let rest = rest.trim_start_matches(['T', 't', ' ', '_']);
     let length = rest.find(|c: char| !(c.is_ascii_digit() || c == ':')).unwrap_or(rest.len());
     let (clock, rest) = rest.split_at(length);
-    let clock = match clock.len() {
-        0 => "00:00:00".to_owned(),
-        5 => format!("{clock}:00"),
-        _ => clock.to_owned(),
-    };
     let rest = match rest.strip_prefix(['.', ',']) {
         Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
         None => rest,
     };
-    let zone = rest.trim();
-    let has_zone = !zone.is_empty();
-    let zone = match zone.to_ascii_uppercase().as_str() {
-        "" | "Z" | "UTC" | "GMT" => "Z".to_owned(),
-        offset => {
-            let digits = offset.strip_prefix(['+', '-'])?;
-            let is_digits = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
-            let digits = digits.replace(':', "");
-            let (hours, minutes) = match digits.len() {
-                2 => (digits.as_str(), "00"),
-                4 => digits.split_at(2),
-                _ => return None,
-            };
-            is_digits.then(|| format!("{}{hours}:{minutes}", &offset[..1]))?
-        }
+    let zone = rest.trim().to_ascii_uppercase();
+    let offset = match zone.as_str() {
+        "" | "Z" | "UTC" | "GMT" => 0,
+        offset => offset_seconds(offset)?,
     };
-    let seconds = seconds(&format!("{date}T{clock}{zone}")).ok()?;
-    // The service has years of four digits.
-    let is_short = (0..=253_402_300_799).contains(&seconds);
-    is_short.then_some(MeantTime { seconds, has_zone })
+    let midnight = seconds(&format!("{date}T00:00:00Z")).ok()?;
+    Some(MeantTime { seconds: midnight + clock_seconds(clock)? - offset, has_zone: !zone.is_empty() })
+}
+
+/// Returns the seconds from midnight to a time such as `09:00`, up to `24:00:00`, the end of the day.
+fn clock_seconds(clock: &str) -> Option<i64> {
+    let parts = clock.split(':').filter(|_| !clock.is_empty()).map(|part| match part.len() {
+        2 => part.parse().ok(),
+        _ => None,
+    });
+    let (hour, minute, second) = match parts.collect::<Option<Vec<i64>>>()?[..] {
+        [] => (0, 0, 0),
+        [hour, minute] => (hour, minute, 0),
+        [hour, minute, second] => (hour, minute, second),
+        _ => return None,
+    };
+    let total = hour * 3600 + minute * 60 + second;
+    // A leap second is the beginning of the next minute, as to the service.
+    (minute < 60 && second <= 60 && total <= 86_400).then_some(total)
+}
+
+/// Returns the seconds of an offset such as `+01:00`, `-0530` or `+01`.
+fn offset_seconds(offset: &str) -> Option<i64> {
+    let digits = offset.strip_prefix(['+', '-'])?.replace(':', "");
+    let is_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: i64 = digits.parse().ok().filter(|_| is_digits)?;
+    let seconds = match digits.len() {
+        2 => number * 3600,
+        4 if number % 100 < 60 => number / 100 * 3600 + number % 100 * 60,
+        _ => return None,
+    };
+    Some(if offset.starts_with('-') { -seconds } else { seconds })
 }
 
 /// Returns shares in percent with two decimals, which add up to 100; none if those that are written do not.
@@ -745,6 +765,12 @@ mod tests {
             ("2026-12-01T09:00:00", "2026-12-01T09:00:00Z", false),
             ("2026-12-01 09:00", "2026-12-01T09:00:00Z", false),
             ("2026-12-01", "2026-12-01T00:00:00Z", false),
+            ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z", true),
+            ("9999-12-31 23:59:59.999", "9999-12-31T23:59:59Z", false),
+            ("1969-06-15T10:00:00Z", "1969-06-15T10:00:00Z", true),
+            ("2026-12-31T24:00:00Z", "2027-01-01T00:00:00Z", true),
+            ("2026-12-31T23:59:60Z", "2027-01-01T00:00:00Z", true),
+            ("2026-12-01T09:00:00+24:00", "2026-11-30T09:00:00Z", true),
         ] {
             let found = time(text).map(|time| (rfc3339(time.seconds), time.has_zone));
             assert_eq!(found, Some((expected.to_owned(), has_zone)), "{text}");

@@ -2,18 +2,32 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, date};
+use jiff::fmt::temporal::Pieces;
+
+/// 1970-01-01 in UTC. A `Timestamp` of `jiff` would end a day before the year 9999 does, which authors write for
+/// "always".
+const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
+
 /// Returns a time in RFC 3339 form in UTC, such as `2026-01-02T03:04:05Z`, from seconds since 1970-01-01 UTC.
 ///
 /// Returns the number itself if it is not a time in the years -9999 to 9999.
 pub(crate) fn rfc3339(seconds: i64) -> String {
-    jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
+    let time = EPOCH.checked_add(SignedDuration::from_secs(seconds));
+    time.map_or_else(|_| seconds.to_string(), |time| format!("{time}Z"))
 }
 
 /// Parses a time with a zone, such as `2026-01-02T03:04:05Z`, as seconds since 1970-01-01 UTC.
 pub(crate) fn seconds(text: &str) -> Result<i64, String> {
-    let time = text.parse::<jiff::Timestamp>();
-    time.map(jiff::Timestamp::as_second)
-        .map_err(|_| format!("`{text}` is not a time: write it with a zone, such as `2024-12-31T23:59:59Z`"))
+    let seconds = Pieces::parse(text).ok().and_then(|pieces| {
+        let offset = pieces.to_numeric_offset()?;
+        let time = pieces.date().to_datetime(pieces.time()?);
+        Some(time.duration_since(EPOCH).as_secs() - i64::from(offset.seconds()))
+    });
+    seconds.ok_or_else(|| {
+        format!("`{text}` is not a time: write it with a zone, such as `2024-12-31T23:59:59Z`")
+    })
 }
 
 /// Parses a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once and the
@@ -118,5 +132,8 @@ mod tests {
         }
         assert_eq!(rfc3339(1_767_323_045), "2026-01-02T03:04:05Z");
         assert_eq!(rfc3339(i64::MAX), i64::MAX.to_string());
+        for text in ["9999-12-31T23:59:59Z", "0000-01-01T00:00:00Z", "1969-12-31T23:59:59Z"] {
+            assert_eq!(rfc3339(seconds(text).unwrap()), text);
+        }
     }
 }
