@@ -20,6 +20,12 @@ impl Check {
     pub(crate) fn is_about_others(id: &str) -> bool {
         CHECKS.iter().any(|check| check.id == id && check.subject == CheckSubject::Others)
     }
+
+    /// Returns whether a check with this id is about what one document says, whoever reads it.
+    pub(crate) fn is_about_one_document(id: &str) -> bool {
+        let mut all = CHECKS.iter().filter(|check| check.id == id && **check != SDK_DISAGREEMENT);
+        all.any(|check| check.subject == CheckSubject::Document)
+    }
 }
 
 impl Severity {

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::links::IN_PATH;
 use super::{Remark, defused};
-use crate::document::{Diagnostic, Severity};
+use crate::document::{Check, Diagnostic, Severity};
 use crate::model::{JunitCase, JunitKind, JunitProblem, JunitSuite, counted, escaped, hex, junit};
 use crate::plan::{Change, Plan, WithheldToggle};
 
@@ -293,8 +293,8 @@ impl Fingerprints {
     }
 }
 
-/// Returns one test per document, which fails if the document has an error. `problem` is an error of the
-/// check as a whole.
+/// Returns one test per document, which fails if the document has an error, and those of warnings. `problem` is an
+/// error of the check as a whole.
 pub(crate) fn junit_documents(
     documents: &[String],
     findings: &[Diagnostic],
@@ -302,11 +302,12 @@ pub(crate) fn junit_documents(
 ) -> String {
     let mut suite = suite_of_documents(documents, findings);
     suite.cases.extend(problem.map(|problem| failed_command("check", problem)));
-    junit(&[suite])
+    let suites: Vec<JunitSuite> = [suite].into_iter().chain(suite_of_warnings(findings)).collect();
+    junit(&suites)
 }
 
 /// Returns one test per toggle of a plan: a change passes, a hold fails, and a toggle that only waits is
-/// skipped. One test per invalid document follows. A test fails exactly if the plan's exit code is 3 or 4.
+/// skipped. One test per invalid document and those of warnings follow. A test fails exactly if the plan's exit code is 3 or 4.
 pub(crate) fn junit_plan(plan: &Plan, notes: &[String]) -> String {
     let changes = plan.changes().iter().map(|change| (change, None));
     let holds = JunitHolds {
@@ -327,8 +328,8 @@ pub(crate) struct JunitHolds {
 }
 
 /// Returns the same as [`junit_plan`], with the problems of changes that were tried. `error` ended the
-/// attempt early. Each note is a test that is skipped, because the format has no place for notes that CI
-/// systems show.
+/// attempt early. Each warning and note is a test that is skipped, because the format has no place for them that
+/// CI systems show.
 pub(crate) fn junit_results<'a>(
     plan: &Plan,
     changes: impl Iterator<Item = (&'a Change, Option<JunitProblem>)>,
@@ -378,7 +379,8 @@ pub(crate) fn junit_results<'a>(
     });
     let notes = JunitSuite { name: "notes".to_owned(), cases: notes.collect() };
     let notes = Some(notes).filter(|suite| !suite.cases.is_empty());
-    let suites: Vec<JunitSuite> = suites.chain(documents).chain(error).chain(notes).collect();
+    let warnings = suite_of_warnings(plan.findings());
+    let suites: Vec<JunitSuite> = suites.chain(documents).chain(warnings).chain(error).chain(notes).collect();
     junit(&suites)
 }
 
@@ -415,6 +417,23 @@ fn suite_of_documents(documents: &[String], findings: &[Diagnostic]) -> JunitSui
         }),
     });
     JunitSuite { name: "documents".to_owned(), cases: cases.collect() }
+}
+
+/// Returns one skipped test per warning about more than the document that has it, such as other documents and SDKs.
+/// Their names differ, because CI systems show one test of each name.
+fn suite_of_warnings(findings: &[Diagnostic]) -> Option<JunitSuite> {
+    let is_shown = |finding: &&Diagnostic| {
+        finding.severity == Severity::Warning && !Check::is_about_one_document(finding.id)
+    };
+    let warnings = findings.iter().filter(is_shown);
+    let cases: Vec<JunitCase> = warnings
+        .map(|finding| JunitCase {
+            class: "warnings".to_owned(),
+            name: format!("{} {}", finding.place(), finding.id),
+            problem: Some(JunitProblem::new(JunitKind::Skipped, &description(finding))),
+        })
+        .collect();
+    (!cases.is_empty()).then(|| JunitSuite { name: "warnings".to_owned(), cases })
 }
 
 fn line(finding: &Diagnostic) -> String {

@@ -168,3 +168,26 @@ fn junit_of_an_apply_has_the_result_of_each_change() {
     );
     assert_harmless(&printed);
 }
+
+/// A warning about another document or the SDKs is in every form, and fails no build.
+#[test]
+fn junit_has_a_skipped_test_per_warning_about_others() {
+    let world = World::new();
+    let needs = |key: &str| {
+        format!("{}  prerequisites: [{{ key: {key}, type: boolean, value: \"true\" }}]\n", doc(18))
+    };
+    world.repo.file("shop/prod/pay.yaml", needs("nobody")).file("shop/prod/search.yaml", needs("nowhere"));
+    world.repo.commit("Need what is not there");
+    for verb in ["validate", "plan"] {
+        let run = if verb == "plan" { world.plan().set("first-pass", "assert") } else { world.validate() };
+        let run = run.set("service-kind", "featureprobe").set("output", "junit").start_piped();
+        let printed = run.wait_with_output().unwrap();
+        assert_eq!(printed.status.code(), Some(0), "{verb}");
+        let found = cases(&String::from_utf8(printed.stdout).unwrap());
+        let warnings: Vec<_> = found.into_iter().filter(|(name, _)| name.contains("unknown-")).collect();
+        let warning = |name: &str| {
+            (format!("shop/prod/{name}.yaml:13:26 unknown-prerequisite"), Some("skipped".to_owned()))
+        };
+        assert_eq!(warnings, [warning("pay"), warning("search")], "{verb}");
+    }
+}
