@@ -9,15 +9,13 @@ mod links;
 mod markdown;
 mod markup;
 mod stale;
+mod test_run;
 mod text;
 mod users;
 
 pub(crate) use difference::{Preview, findings_in, paint};
 pub(crate) use drift::{drift_markdown, drift_message, drift_text};
-pub(crate) use explanation::{
-    Explanation, Subject, TestResult, TestRun, Unreached, UnreachedServe, serve_label, test_json,
-    test_suites, test_text,
-};
+pub(crate) use explanation::{Explanation, Subject, serve_label};
 pub(crate) use findings::{
     JunitHolds, annotations, code_quality, failed_annotation, failed_suite, github, junit_documents,
     junit_plan, junit_results, sarif,
@@ -27,6 +25,9 @@ pub(crate) use links::Links;
 pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown};
 pub(crate) use markup::{code, fitting};
 pub(crate) use stale::{stale_json, stale_markdown, stale_text};
+pub(crate) use test_run::{
+    TestResult, TestRun, Unreached, UnreachedServe, test_json, test_suites, test_text,
+};
 pub use text::text;
 pub(crate) use text::{MOST_SHOWN, rest, text_for};
 pub(crate) use users::user_notes;
