@@ -215,11 +215,17 @@ pub(crate) fn test_json<'a>(
     }
 }
 
+/// Returns one suite per file. Its name says which SDK's rules decide, because the format has no other place for
+/// that which CI systems show.
 pub(crate) fn test_suites(run: &TestRun) -> Vec<JunitSuite> {
     let mut suites: Vec<JunitSuite> = Vec::new();
-    let mut add = |path: &str, case| match suites.iter_mut().rev().find(|suite| suite.name == path) {
-        Some(suite) => suite.cases.push(case),
-        None => suites.push(JunitSuite { name: path.to_owned(), cases: vec![case] }),
+    let as_evaluated = format!("as {} evaluates it", run.sdks.first().versioned());
+    let mut add = |path: &str, case| {
+        let name = format!("{path} ({as_evaluated})");
+        match suites.iter_mut().rev().find(|suite| suite.name == name) {
+            Some(suite) => suite.cases.push(case),
+            None => suites.push(JunitSuite { name, cases: vec![case] }),
+        }
     };
     for result in &run.results {
         let problem = result.explanation.as_ref().map(|explanation| JunitProblem {

@@ -295,6 +295,9 @@ fn what_other_sdks_make_of_a_condition_is_in_every_output() {
     assert!(json["results"][1]["elsewhere"][0].as_str().unwrap().ends_with(doubt), "{json}");
     run().set("output", "junit").exit(0).stdout_contains(&["near (other SDKs)", "inch (other SDKs)"]);
     run().set("sdks", "go").exit(1).stdout_contains(&["as the Go SDK 2.3 evaluates them: 1 failed"]);
+    run().set("sdks", "go").set("output", "junit").exit(1).stdout_contains(&[
+        "<testsuite name=\"shop/prod/pay.test.yaml (as the Go SDK 2.3 evaluates it)\" tests=\"3\"",
+    ]);
 }
 
 #[test]
