@@ -141,7 +141,7 @@ impl ConditionChecker<'_> {
             return;
         }
         let Some(known) = ConditionType::find(kind) else {
-            return self.unknown_type(kind, at);
+            return self.unknown_type(kind, predicate, at);
         };
         match predicate {
             // Both were reported already.
@@ -153,7 +153,7 @@ impl ConditionChecker<'_> {
         }
     }
 
-    fn unknown_type(&mut self, kind: &str, at: &At<'_>) {
+    fn unknown_type(&mut self, kind: &str, predicate: Option<&str>, at: &At<'_>) {
         // The documented API does not list its types, so an unknown one is only a warning
         // (src/document/README.md, "Kinds of service").
         let check = match self.kind.can().evaluate {
@@ -161,7 +161,7 @@ impl ConditionChecker<'_> {
             true => &check::UNKNOWN_CONDITION_TYPE,
         };
         let types: Vec<&str> = CONDITION_TYPES.iter().map(|kind| kind.name).collect();
-        let meant = dialects::meant_type(kind).map(|meant| format!("did you mean `{meant}`?"));
+        let meant = dialects::meant_type(kind).map(|meant| with_predicate(meant, predicate));
         let help = meant.or_else(|| suggest(self.findings, kind, types.iter().copied()));
         let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&types))));
         let message = format!("`{}` is not a known type of condition", shown(kind));
@@ -327,6 +327,17 @@ fn way_without(reason: &str) -> String {
         "{way}: the service accepts this, but in the Rust SDK, the condition never matches, or, if it is negated, always; \
          {others}"
     )
+}
+
+/// Returns the help on the type of another tool which is `kind` here. It says what replaces the predicate, too, if
+/// that one has another name.
+fn with_predicate(kind: &str, predicate: Option<&str>) -> String {
+    let known = ConditionType::find(kind).map(ConditionType::predicates).unwrap_or_default();
+    let foreign = predicate.filter(|one| !one.is_empty() && !known.contains(one));
+    match foreign.and_then(|one| dialects::meant(kind, one, &known)) {
+        Some(meant) => format!("write `type: {kind}, predicate: {}`", meant::in_braces(meant)),
+        None => format!("did you mean `{kind}`?"),
+    }
 }
 
 /// Returns the predicates of the two sides of `between` in a condition of this type. One without `between`

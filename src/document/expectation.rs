@@ -140,7 +140,8 @@ impl ShapeReader<'_> {
         let key = fields.optional("key").and_then(|field| self.text(&field));
         let at = fields.optional("at").and_then(|field| self.time(&field));
         let serves = self.required(&fields, "serves");
-        let variation = serves.and_then(|field| Some((self.text(&field)?, field)));
+        let variation = serves
+            .and_then(|field| Some((self.text_or(&field, "name the variation that is served")?, field)));
         if let (Some((variation, field)), Some(variations)) = (&variation, variations) {
             self.is_variation(variation, field, variations);
         }
@@ -174,8 +175,13 @@ impl ShapeReader<'_> {
         for (at, entry) in entries.iter().enumerate() {
             let (key, node) = entry;
             let before = at.checked_sub(1).and_then(|before| entries.get(before));
-            if let Some(cut) = meant::cut_at_comma(before, entry) {
+            let is_key = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_');
+            if let Some(cut) = meant::cut_at_comma(before, entry, is_key) {
                 self.add(Finding::at(&check::WRONG_TYPE, key.span, cut.message()).help(cut.help));
+                continue;
+            }
+            if let Some((finding, help)) = shape::without_blank(entry, is_key) {
+                self.add(finding.help(help));
                 continue;
             }
             let name = match shape::text("attribute", &key.kind) {
@@ -199,7 +205,7 @@ impl ShapeReader<'_> {
     }
 
     fn time(&mut self, field: &Field<'_>) -> Option<i64> {
-        let text = self.text(field)?;
+        let text = self.text_or(field, "write a time, such as `2024-12-31T23:59:59Z`, or remove it")?;
         let time = seconds(&text);
         if time.is_err() {
             let message = format!("`{}` is not a time", shown(&text));

@@ -433,14 +433,14 @@ impl ServeChecker<'_> {
             }
             (SplitError::Share(index), Some(RawSplit::ByName(shares))) => {
                 let message = format!("`{}` is not a percentage", shown(&shares[index].1.0));
-                let all = shares.iter().map(|(_, share)| share.0.as_str());
-                let rounded = meant::rounded(all).and_then(|all| all.get(index).copied());
-                let help = match rounded.or_else(|| meant::percentage(&shares[index].1.0)) {
-                    Some(share) => format!("write `{share}`"),
-                    None => {
-                        "write a number from 0 to 100 with at most two decimals, such as `12.5`".to_owned()
-                    }
-                };
+                let all: Vec<&str> = shares.iter().map(|(_, share)| share.0.as_str()).collect();
+                let one = |share: f64| format!("write `{share}`");
+                let rounded = meant::percentages(&all).map(|all| one(all[index]));
+                // In another unit, all of them are to be replaced.
+                let help = rounded.or_else(|| in_percent(shares));
+                let help = help.or_else(|| meant::percentage(all[index]).map(one)).unwrap_or_else(|| {
+                    "write a number from 0 to 100 with at most two decimals, such as `12.5`".to_owned()
+                });
                 let finding = at.entry(index).finding(&check::SPLIT_SHARE, Part::Value, message);
                 add(self.findings, finding.help(help));
             }

@@ -1,6 +1,7 @@
 //! What an author meant by a value in another notation: what to write instead, for the help of findings.
 
 use super::dialects::in_both_cases;
+use super::finding::shown;
 use super::node::{Node, NodeKind, Style, is_null, quoted};
 use crate::model::{ReturnType, WHOLE, closest, escaped, rfc3339, seconds, variation_fits};
 
@@ -329,8 +330,9 @@ pub(super) fn almost_boolean(text: &str) -> Option<Option<&'static str>> {
 
 /// Returns a share in percent, however it is written: `50 %`, `50,5`. At most two decimals are kept.
 pub(super) fn percentage(text: &str) -> Option<f64> {
-    let share = share(text).filter(|share| *share <= 100.0)?;
-    Some((share * 100.0).round() / 100.0)
+    let Share { number, rounding } = share(text)?;
+    // A fraction may be one of another whole.
+    (number <= 100.0 && rounding > 0.0).then_some((number * 100.0).round() / 100.0)
 }
 
 /// Returns the attributes of a user that are written as a list of mappings: `[{ age: 20 }, { vip: true }]`.
@@ -435,58 +437,79 @@ fn offset_seconds(offset: &str) -> Option<i64> {
     Some(if offset.starts_with('-') { -seconds } else { seconds })
 }
 
-/// Returns shares in percent with two decimals, which add up to 100; none if those that are written do not.
-pub(super) fn rounded<'a>(shares: impl IntoIterator<Item = &'a str>) -> Option<Vec<f64>> {
-    let shares: Vec<f64> = shares.into_iter().map(share).collect::<Option<_>>()?;
-    // Thirds that are written with two decimals lack a hundredth.
-    if (shares.iter().sum::<f64>() - 100.0).abs() > 0.015 {
-        return None;
-    }
-    let cut = |(at, share): (usize, &f64)| {
-        let share = share * 100.0;
-        let whole = (share + 1e-6).floor();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 10,000")]
-        (at, share - whole, whole as u32)
-    };
-    let mut all: Vec<(usize, f64, u32)> = shares.iter().enumerate().map(cut).collect();
-    let missing = WHOLE.checked_sub(all.iter().map(|(_, _, share)| share).sum())?;
-    // The largest parts that were cut get the rest.
-    all.sort_by(|(_, a, _), (_, b, _)| b.total_cmp(a));
-    for (_, _, share) in all.iter_mut().take(usize::try_from(missing).ok()?) {
-        *share += 1;
-    }
-    all.sort_by_key(|(at, ..)| *at);
-    let is_whole = all.iter().map(|(_, _, share)| share).sum::<u32>() == WHOLE;
-    is_whole.then(|| all.into_iter().map(|(_, _, share)| f64::from(share) / 100.0).collect())
+/// A share in any unit.
+struct Share {
+    number: f64,
+    /// The half of its last digit, by which it may have been rounded; 0 for a fraction such as `1/3`.
+    rounding: f64,
 }
 
-/// Returns a share in any unit, however it is written.
-fn share(text: &str) -> Option<f64> {
+/// Returns a share, however it is written.
+fn share(text: &str) -> Option<Share> {
     let text = text.trim().strip_suffix('%').unwrap_or(text).trim().replacen(',', ".", 1);
-    let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    text.parse().ok().filter(|_| is_decimal)
+    let number = |text: &str| {
+        let text = text.trim();
+        let is_number = text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            && text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+        text.parse::<f64>().ok().filter(|number| is_number && number.is_finite())
+    };
+    if let Some((part, whole)) = text.split_once('/') {
+        let whole = number(whole).filter(|whole| *whole > 0.0)?;
+        return Some(Share { number: number(part)? / whole, rounding: 0.0 });
+    }
+    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let number = number(&text)?;
+    Some(Share { number, rounding: 0.5 * 10_f64.powi(-i32::try_from(decimals).ok()?) })
 }
 
-/// Returns shares as hundredths of a percent if their sum is the whole of a usual unit; none if a sum is
-/// probably a mistake, or if it has no exact hundredths.
+/// Returns shares as hundredths of a percent if their sum is the whole of a usual unit, apart from what was
+/// rounded; none if a sum is probably a mistake.
 pub(super) fn hundredths<'a>(shares: impl IntoIterator<Item = &'a str>) -> Option<Vec<u32>> {
-    /// Parts of 1, percent, and the weights of other tools.
-    const UNITS: &[f64] = &[1.0, 100.0, 1000.0, 10_000.0, 100_000.0];
+    /// Percent, parts of 1, and the weights of other tools.
+    const UNITS: &[f64] = &[100.0, 1.0, 1000.0, 10_000.0, 100_000.0];
     /// The largest sum of weights such as `[1, 3]`.
     const SMALLEST_UNIT: f64 = 10.0;
-    let shares: Vec<f64> = shares.into_iter().map(share).collect::<Option<_>>()?;
-    let sum: f64 = shares.iter().sum();
-    let is_whole = shares.iter().all(|share| share.fract() == 0.0);
+    /// The largest part of the unit that a share is rounded by, unless all are the same.
+    const COARSEST: f64 = 1e-3;
+    let shares: Vec<Share> = shares.into_iter().map(share).collect::<Option<_>>()?;
+    let sum: f64 = shares.iter().map(|share| share.number).sum();
+    let is_whole = shares.iter().all(|share| share.number.fract() == 0.0);
+    let rounding: f64 = shares.iter().map(|share| share.rounding).sum();
+    let finest = shares.iter().map(|share| share.rounding).fold(f64::INFINITY, f64::min);
+    let are_same = shares.iter().all(|share| share.number.total_cmp(&shares[0].number).is_eq());
     // A sum of floats is not exact.
-    let unit = UNITS.iter().copied().find(|unit| (sum / unit - 1.0).abs() < 1e-6);
-    let unit = unit.or_else(|| (is_whole && sum > 0.0 && sum <= SMALLEST_UNIT).then_some(sum))?;
-    let weights = shares.iter().map(|share| {
-        let weight = share * f64::from(WHOLE) / unit;
+    let is_exact = |unit: &f64| (sum / unit - 1.0).abs() < 1e-6;
+    let is_rounded =
+        |unit: &f64| (sum - unit).abs() < rounding + 1e-6 && (are_same || finest <= 0.5 * COARSEST * unit);
+    let units = || UNITS.iter().copied();
+    let unit = units().find(is_exact).or_else(|| units().find(is_rounded));
+    unit.or_else(|| (is_whole && sum > 0.0 && sum <= SMALLEST_UNIT).then_some(sum))?;
+    let cut = |(at, share): (usize, &Share)| {
+        let weight = share.number * f64::from(WHOLE) / sum;
+        let whole = (weight + 1e-6).floor();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 10,000")]
-        ((weight - weight.round()).abs() < 1e-6).then(|| weight.round() as u32)
-    });
-    let weights: Vec<u32> = weights.collect::<Option<_>>()?;
+        (at, weight - whole, whole as u32)
+    };
+    let mut all: Vec<(usize, f64, u32)> = shares.iter().enumerate().map(cut).collect();
+    let missing = WHOLE.checked_sub(all.iter().map(|(_, _, weight)| weight).sum())?;
+    // The largest parts that were cut get the rest.
+    all.sort_by(|(_, a, _), (_, b, _)| b.total_cmp(a));
+    for (_, _, weight) in all.iter_mut().take(usize::try_from(missing).ok()?) {
+        *weight += 1;
+    }
+    all.sort_by_key(|(at, ..)| *at);
+    let weights: Vec<u32> = all.into_iter().map(|(_, _, weight)| weight).collect();
     (weights.iter().sum::<u32>() == WHOLE).then_some(weights)
+}
+
+/// Returns shares with two decimals, which add up to 100, if they are in percent.
+pub(super) fn percentages(shares: &[&str]) -> Option<Vec<f64>> {
+    let all = hundredths(shares.iter().copied())?.into_iter().map(|weight| f64::from(weight) / 100.0);
+    let all: Vec<f64> = all.collect();
+    let is_near = |(text, percentage): (&&str, &f64)| {
+        share(text).is_some_and(|share| (share.number - percentage).abs() < 1.0)
+    };
+    shares.iter().zip(&all).all(is_near).then_some(all)
 }
 
 /// Returns the split that a node in the notation of another tool means, as a document has it: a list of names
@@ -654,13 +677,20 @@ impl<'a> RegexLiteral<'a> {
 
 /// Returns what an author wrote whose value ends at a comma, because a key without a value follows: `50,5` or
 /// `a, b`.
-pub(super) fn cut_at_comma(before: Option<&(Node, Node)>, (key, value): &(Node, Node)) -> Option<CutValue> {
+pub(super) fn cut_at_comma(
+    before: Option<&(Node, Node)>,
+    (key, value): &(Node, Node),
+    is_key: impl Fn(&str) -> bool,
+) -> Option<CutValue> {
     let (_, before) = before?;
     let plain = |node: &Node| match &node.kind {
         NodeKind::Scalar(text, Style::Plain) => Some(text.clone()),
         _ => None,
     };
     let (before, key) = (plain(before)?, plain(key)?);
+    if without_blank(&key, is_key).is_some() {
+        return None;
+    }
     if plain(value)?.is_empty() && value.span.is_empty() && !before.is_empty() && !key.is_empty() {
         let joined = format!("{before},{key}");
         let text = || short(&quoted(&format!("{before}, {key}")));
@@ -671,6 +701,30 @@ pub(super) fn cut_at_comma(before: Option<&(Node, Node)>, (key, value): &(Node, 
         return Some(CutValue { joined: short(&joined)?, help });
     }
     None
+}
+
+/// Returns the help on a key that is an entry in which no blank follows the colon: `value:5`.
+pub(super) fn without_blank(text: &str, is_key: impl Fn(&str) -> bool) -> Option<(&str, String)> {
+    let (key, value) = text.split_once(':')?;
+    let is_entry = is_key(key) && !value.is_empty() && !value.starts_with("//");
+    is_entry.then(|| {
+        let entry = format!("{}: {}", in_braces(key), in_braces(value.trim()));
+        (key, format!("write a space after the colon: `{}`", shown(&entry)))
+    })
+}
+
+/// Returns a key or a value as an entry in braces has it.
+pub(super) fn in_braces(value: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '/' | '+' | '@' | ' ');
+    let is_collection = value.starts_with(['[', '{', '"', '\'']);
+    // These keys of splits are booleans in YAML 1.1.
+    let is_word = matches!(value, "on" | "off" | "yes" | "no");
+    match !is_word
+        && (is_collection || value.starts_with(char::is_alphanumeric) && value.chars().all(is_plain))
+    {
+        true => value.to_owned(),
+        false => quoted(value),
+    }
 }
 
 /// A value that ends at a comma.
@@ -859,22 +913,7 @@ mod tests {
     }
 
     #[test]
-    fn rounded_shares_add_up_to_the_whole() {
-        for (shares, expected) in [
-            (&["12.345", "87.655"][..], Some(&[12.35, 87.65][..])),
-            (&["33.333", "33.333", "33.334"], Some(&[33.33, 33.33, 33.34])),
-            (&["33.333", "33.333", "33.333"], Some(&[33.34, 33.33, 33.33])),
-            (&["33.333", "66.67"], Some(&[33.33, 66.67])),
-            (&["50 %", "50"], Some(&[50.0, 50.0])),
-            (&["60.001", "60"], None),
-            (&["a", "100"], None),
-        ] {
-            assert_eq!(rounded(shares.iter().copied()).as_deref(), expected, "{shares:?}");
-        }
-    }
-
-    #[test]
-    fn shares_of_other_tools_are_hundredths_of_a_percent_or_not_known() {
+    fn shares_in_any_notation_are_hundredths_of_a_percent_or_not_known() {
         for (shares, expected) in [
             (&["50", "50"][..], Some(&[5000, 5000][..])),
             (&["1", "1"], Some(&[5000, 5000])),
@@ -884,12 +923,32 @@ mod tests {
             (&["0.25", "0.75"], Some(&[2500, 7500])),
             (&["33.3", "66.7"], Some(&[3330, 6670])),
             (&["50 %", "50,0"], Some(&[5000, 5000])),
+            (&["1e1", "9E1"], Some(&[1000, 9000])),
+            // What was rounded adds up.
+            (&["12.345", "87.655"], Some(&[1235, 8765])),
+            (&["33.333", "33.333", "33.334"], Some(&[3333, 3333, 3334])),
+            (&["33.333", "33.333", "33.333"], Some(&[3334, 3333, 3333])),
+            (&["33.33", "33.33", "33.33"], Some(&[3334, 3333, 3333])),
+            (&["33.3", "66.6"], Some(&[3333, 6667])),
+            (&["33", "33", "33"], Some(&[3334, 3333, 3333])),
+            (&["0.33", "0.33", "0.33"], Some(&[3334, 3333, 3333])),
+            (&["14.29", "14.29", "71.43"], Some(&[1429, 1429, 7142])),
+            (&["33.333", "66.67"], Some(&[3333, 6667])),
+            (&["33.333", "66.667"], Some(&[3333, 6667])),
+            (&["1/3", "2/3"], Some(&[3333, 6667])),
+            (&["1 / 4", "0.75"], Some(&[2500, 7500])),
+            (&["1", "2"], Some(&[3333, 6667])),
             (&["60", "60"], None),
-            (&["1", "2"], None),
+            (&["60.001", "60"], None),
+            (&["10", "89"], None),
+            (&["0.25", "0.74"], None),
+            (&["1/3", "1/3"], None),
+            (&["1/0", "1"], None),
             (&["0", "0"], None),
             (&["-1", "2"], None),
-            (&["33.333", "66.667"], None),
-            (&["a", "b"], None),
+            (&["a", "100"], None),
+            (&["e1", "inf"], None),
+            (&[], None),
         ] {
             assert_eq!(hundredths(shares.iter().copied()).as_deref(), expected, "{shares:?}");
         }

@@ -190,6 +190,16 @@ impl ShapeReader<'_> {
         }
     }
 
+    /// Returns a text which is not any text. `help` is the one on a null, which no quotes make right.
+    pub(super) fn text_or(&mut self, field: &Field<'_>, help: &str) -> Option<String> {
+        if !field.node.is_null() {
+            return self.text(field);
+        }
+        let problem = text(field.name, &field.node.kind).err().flatten();
+        self.problem(field, problem.map(|problem| problem.help(help.to_owned())));
+        None
+    }
+
     /// Returns the entries of a mapping. Reports unknown and repeated keys.
     pub(super) fn fields<'n>(
         &mut self,
@@ -214,7 +224,7 @@ impl ShapeReader<'_> {
             };
             if !known.contains(&name.as_str()) {
                 let before = at.checked_sub(1).and_then(|before| all.get(before));
-                match meant::cut_at_comma(before, &all[at]) {
+                match meant::cut_at_comma(before, &all[at], |key| known.contains(&key)) {
                     Some(cut) => {
                         self.add(Finding::at(&check::UNKNOWN_KEY, key.span, cut.message()).help(cut.help));
                     }
@@ -276,9 +286,9 @@ impl ShapeReader<'_> {
             let message = format!("a serve has no `{}`", shown(name));
             Finding::at(&check::UNKNOWN_KEY, span, message).help(rollout(split))
         } else {
-            let cut =
-                |sign| name.split_once(sign).filter(|(key, rest)| known.contains(key) && !rest.is_empty());
-            let (spaced, without_colon) = (cut(':'), cut(' ').filter(|_| value.is_null()));
+            let cut = name.split_once(' ').filter(|(key, rest)| known.contains(key) && !rest.is_empty());
+            let (spaced, without_colon) =
+                (meant::without_blank(name, |key| known.contains(&key)), cut.filter(|_| value.is_null()));
             let similar = || {
                 // A short word is a misspelling of a key that is missing, and of nothing else.
                 let is_there = |key: &str| {
@@ -287,15 +297,15 @@ impl ShapeReader<'_> {
                 let mut missing = known.iter().copied().filter(|key| !is_there(key));
                 closest(name, known.iter().copied()).or_else(|| missing.find(|key| is_one_edit(name, key)))
             };
-            let meant = spaced.or(without_colon).map(|(key, _)| key).or_else(similar);
-            let help = match (spaced.or(without_colon), meant) {
-                (Some((key, rest)), _) => {
-                    let sign =
-                        if spaced.is_some() { "a space after the colon" } else { "a colon after the key" };
-                    format!("write {sign}: `{key}: {}`", shown(rest.trim()))
+            let meant =
+                spaced.as_ref().map(|(key, _)| *key).or(without_colon.map(|(key, _)| key)).or_else(similar);
+            let help = match (spaced, without_colon, meant) {
+                (Some((_, help)), ..) => help,
+                (_, Some((key, rest)), _) => {
+                    format!("write a colon after the key: `{key}: {}`", shown(&meant::in_braces(rest.trim())))
                 }
-                (None, Some(similar)) => format!("did you mean `{similar}`?"),
-                (None, None) => format!("{what} has {}", listed(&quoted(known))),
+                (.., Some(similar)) => format!("did you mean `{similar}`?"),
+                (..) => format!("{what} has {}", listed(&quoted(known))),
             };
             // What is misspelled is not missing as well.
             stands_for.extend(known.iter().copied().find(|key| Some(*key) == meant));
@@ -486,7 +496,11 @@ impl ShapeReader<'_> {
         let predicate = predicate.filter(|_| !fields.meant.contains(&"predicate"));
         let predicate = predicate.and_then(|field| self.text(&field));
         let objects = self.condition_field(&fields, meant.as_deref(), "objects");
-        let objects = objects.and_then(|field| self.items(&field, Self::object));
+        let object = match kind.as_deref().or(meant.as_deref()) {
+            Some("datetime" | "number" | "semver") => Self::object_of_order,
+            _ => Self::object,
+        };
+        let objects = objects.and_then(|field| self.items(&field, object));
         Some(RawCondition {
             kind,
             subject,
@@ -494,7 +508,7 @@ impl ShapeReader<'_> {
             objects,
             left_predicate: self.optional_text(&fields, "leftPredicate"),
             right_predicate: self.optional_text(&fields, "rightPredicate"),
-            right_objects: fields.optional("rightObjects").and_then(|field| self.items(&field, Self::object)),
+            right_objects: fields.optional("rightObjects").and_then(|field| self.items(&field, object)),
             has_unread: self.findings[found..].iter().any(|finding| *finding.check != check::MISSING_FIELD),
         })
     }
@@ -572,6 +586,11 @@ impl ShapeReader<'_> {
 
     fn object(&mut self, field: &Field<'_>) -> Option<Text> {
         self.text(field).map(Text)
+    }
+
+    /// Reads a number, a version or a time.
+    fn object_of_order(&mut self, field: &Field<'_>) -> Option<Text> {
+        self.text_or(field, "write what is compared with, or remove it").map(Text)
     }
 
     /// Reports the form in which SDKs get a split. Returns whether `node` has it.
@@ -667,8 +686,13 @@ impl ShapeReader<'_> {
                 for (at, entry) in entries.iter().enumerate() {
                     let (key, node) = entry;
                     let before = at.checked_sub(1).and_then(|before| entries.get(before));
-                    if let Some(cut) = meant::cut_at_comma(before, entry) {
+                    let is_key = |name: &str| self.variations.iter().any(|known| known == name);
+                    if let Some(cut) = meant::cut_at_comma(before, entry, is_key) {
                         self.add(Finding::at(&check::WRONG_TYPE, key.span, cut.message()).help(cut.help));
+                        continue;
+                    }
+                    if let Some((finding, help)) = without_blank(entry, is_key) {
+                        self.add(finding.help(help));
                         continue;
                     }
                     let name = self.share_name(field, key);
@@ -740,6 +764,17 @@ impl ShapeReader<'_> {
             description: self.optional_text(&fields, "description"),
         })
     }
+}
+
+/// Returns the finding and the help on an entry in which no blank follows the colon.
+pub(super) fn without_blank(
+    (key, value): &(Node, Node),
+    is_key: impl Fn(&str) -> bool,
+) -> Option<(Finding, String)> {
+    let NodeKind::Scalar(name, Style::Plain) = &key.kind else { return None };
+    let (_, help) = meant::without_blank(name, is_key).filter(|_| value.is_null())?;
+    let message = format!("`{}` has no value", shown(name));
+    Some((Finding::at(&check::NULL_TEXT, key.span, message), help))
 }
 
 fn is_scalar(node: &Node) -> bool {

@@ -25,13 +25,15 @@ struct Flow<'a> {
     plain: (usize, usize, usize),
     /// The line and the bytes of the first text that a comment cuts, with the closing brackets that it hides.
     cut: Option<(usize, usize, usize)>,
+    /// The first comment that hides closing brackets.
+    hiding: Option<Found>,
 }
 
 /// Returns the line after a value in brackets, which begins at the value of the line `at`.
 pub(super) fn flow(lines: &[Line<'_>], at: usize) -> Scanned<usize> {
     let byte = lines[at].value;
-    let mut flow =
-        Flow { lines, line: at, byte, open: Vec::new(), last: Token::Open, plain: (0, 0, 0), cut: None };
+    let (last, plain) = (Token::Open, (0, 0, 0));
+    let mut flow = Flow { lines, line: at, byte, open: Vec::new(), last, plain, cut: None, hiding: None };
     let start = lines[at].indent;
     while flow.line < lines.len() {
         let line = &lines[flow.line];
@@ -55,6 +57,9 @@ pub(super) fn flow(lines: &[Line<'_>], at: usize) -> Scanned<usize> {
         let text = escaped(&lines[line].text[from..to]).to_string().replace('"', "\\\"");
         let help = format!("put the whole text in quotes: `\"{text}\"`");
         return found(line, from, to, message, help);
+    }
+    if let Some(found) = flow.hiding {
+        return Err(Box::new(found));
     }
     let (bracket, line, from, _) = flow.open[flow.open.len() - 1];
     let close = closer(bracket);
@@ -116,7 +121,10 @@ impl Flow<'_> {
                 self.hidden(from)?;
                 let (at, begin, end) = self.plain;
                 let behind = text[from..].find([',', ']', '}']).filter(|_| text[from..].contains([']', '}']));
+                // With a blank after it, it is meant as one.
+                let is_text = !text[from + 1..].starts_with([' ', ']', '}']);
                 if at == line
+                    && is_text
                     && self.last == Token::Value
                     && text[end..from].trim().is_empty()
                     && let Some(behind) = behind
@@ -124,9 +132,19 @@ impl Flow<'_> {
                     let to = begin + text[begin..from + behind].trim_end().len();
                     self.cut.get_or_insert((line, begin, to));
                 }
+                if self.hiding.is_none() {
+                    self.hiding = self.hides_brackets(from);
+                }
                 self.byte = text.len();
                 Ok(())
             }
+            '#' if self.last == Token::Value => match self.hides_brackets(from) {
+                Some(found) => Err(Box::new(found)),
+                None => {
+                    let to = text.trim_end().len();
+                    found(line, from, to, "a comment begins after a blank", "write a blank before it")
+                }
+            },
             '{' if text[..from].ends_with('$') => {
                 let end = text[from..].find('}').map_or(text.len(), |end| from + end + 1);
                 let (at, begin, _) = self.plain;
@@ -164,14 +182,32 @@ impl Flow<'_> {
     /// Checks that a comment hides no value, such as `#FF0000`, and no bracket behind it.
     fn hidden(&self, from: usize) -> Scanned<()> {
         let text = &self.lines[self.line].text[from..];
-        let value = text.split([',', ']', '}', ' ']).next().unwrap_or_default();
-        let is_value = value.len() > 1 && self.last != Token::Value && text.contains([']', '}', ',']);
+        let Some(end) = text.find([',', ']', '}']) else { return Ok(()) };
+        let value = text[..end].trim_end();
+        let is_value = match self.last {
+            Token::Value => false,
+            Token::Colon if text.contains([']', '}']) => true,
+            _ => value.len() > 1 && !value.starts_with("# "),
+        };
         if !is_value {
             return Ok(());
         }
-        let value = escaped(value);
-        let help = format!("put it in quotes if it is a value: `\"{value}\"`");
-        found(self.line, from, from + value.to_string().len(), format!("`{value}` begins a comment"), help)
+        let shown = escaped(value).to_string();
+        let help = format!("put it in quotes if it is a value: `\"{}\"`", shown.replace('"', "\\\""));
+        found(self.line, from, from + value.len(), format!("`{shown}` begins a comment"), help)
+    }
+
+    /// Returns the mistake that a comment hides brackets which close those of its line.
+    fn hides_brackets(&self, from: usize) -> Option<Found> {
+        let comment = self.lines[self.line].text[from..].trim_end();
+        let hidden = comment.matches([']', '}']).count();
+        let open = self.open.iter().rev().take_while(|(_, line, ..)| *line == self.line).take(hidden);
+        let closers: String = open.flat_map(|(bracket, ..)| [closer(*bracket), ' ']).collect();
+        (!closers.is_empty()).then(|| {
+            let message =
+                format!("`{}` begins a comment, which hides the rest of this line", escaped(comment));
+            Found::new(self.line, from, from + comment.len(), message, format!("write `{closers}` before it"))
+        })
     }
 
     fn is_colon(&self, text: &str) -> bool {

@@ -104,6 +104,12 @@ fn a_help_is_right_when_it_is_applied() {
             "50,5",
         ),
         (
+            "- { name: a, given: { age: 20, vip:true }, serves: on }",
+            "1:32 null-text: `vip:true` has no value",
+            "vip:true",
+        ),
+        ("- { name: a, at: ~, serves: on }", "1:18 null-text: `at` is text, and this is null", "~"),
+        (
             "- { name: a, user: { age: 20 }, serves: on }",
             "1:14 unknown-key: an expectation has no `user`",
             "user",

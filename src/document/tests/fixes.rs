@@ -274,6 +274,64 @@ const MISTAKES: &[Mistake] = &[
         "10:31 split-share: `33.333` is not a percentage",
         "33.333",
     ),
+    mistake(
+        SPLIT,
+        "{ split: { \"on\": 33.33, \"off\": 66.66 } }",
+        "10:16 split-sum: the percentages add up to 99.99, not 100",
+        "{ \"on\": 33.33, \"off\": 66.66 }",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: { \"on\": 50, \"off\": 49.99 } }",
+        "10:16 split-sum: the percentages add up to 99.99, not 100",
+        "{ \"on\": 50, \"off\": 49.99 }",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: [33.33, 66.66] }",
+        "10:24 split-share: `33.33` is not a weight",
+        "[33.33, 66.66]",
+    ),
+    mistake(SPLIT, "{ split: [1/3, 2/3] }", "10:24 split-share: `1/3` is not a weight", "[1/3, 2/3]"),
+    mistake(
+        SPLIT,
+        "{ split: { \"on\": 1/3, \"off\": 2/3 } }",
+        "10:31 split-share: `1/3` is not a percentage",
+        "{ \"on\": 1/3, \"off\": 2/3 }",
+    ),
+    mistake(
+        SPLIT,
+        "{ split: { \"on\": 1e1, \"off\": 90 } }",
+        "10:31 split-share: `1e1` is not a percentage",
+        "1e1",
+    ),
+    // No blank follows a colon.
+    mistake(
+        "{ name: \"on\", value: \"20\" }",
+        "{ name: \"on\", value:#20 }",
+        "5:21 unknown-key: a variation has no `value:#20`",
+        "value:#20",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: string, subject:country, predicate: is one of, objects: [AT] }",
+        "9:27 unknown-key: a condition has no `subject:country`",
+        "subject:country",
+    ),
+    mistake(SPLIT, "{ split: { on: 50, off:50 } }", "10:33 null-text: `off:50` has no value", "off:50"),
+    // The type and the predicate have one help.
+    mistake(
+        CONDITION,
+        "{ type: boolean, predicate: \"=\", subject: vip, objects: [\"true\"] }",
+        "9:19 unknown-condition-type: `boolean` is not a known type of condition",
+        "type: boolean, predicate: \"=\"",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: int, predicate: gte, subject: age, objects: [18] }",
+        "9:19 unknown-condition-type: `int` is not a known type of condition",
+        "type: int, predicate: gte",
+    ),
     // Types, negations and units are kept.
     mistake(
         "value: \"20\"",
@@ -869,6 +927,61 @@ fn a_help_is_right_when_it_is_applied() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A comment that hides the closing brackets of its line hides them again if they are written at its end.
+#[test]
+fn a_comment_that_hides_closing_brackets_is_named_with_what_to_write_before_it() {
+    let variation = "{ name: \"on\", value: \"20\" }";
+    for (from, to, comment, written) in [
+        (variation, "{ name: \"on\", value: \"20\" # red }", "# red }", "} "),
+        (variation, "{ name: \"on\", value: \"20\", # red }", "# red }", "} "),
+        (variation, "{ name: \"on\", value: \"20\" #red}", "#red}", "} "),
+        (variation, "{ name: \"on\", value: \"20\"#red }", "#red }", "} "),
+        ("[\"AT\"]", "[\"AT\"] # c", "# c }", "} "),
+        ("[\"AT\"]", "[AT # c ]", "# c ] }", "] } "),
+        ("[\"AT\"]", "[\"AT\"], # c", "# c }", "} "),
+        ("[\"AT\"]", "[\"AT\" # c ]", "# c ] }", "] } "),
+        (SPLIT, "{ split: { \"on\": 50, \"off\": 50 # }}", "# }}", "} } "),
+    ] {
+        let text = DOCUMENT.replace(from, to);
+        let found = featureprobe(&text).diagnostics;
+        let [one] = &found[..] else { panic!("{to}: {found:#?}") };
+        let line = text.lines().nth(one.line as usize - 1).unwrap();
+        assert_eq!(line.find(comment), Some(one.column as usize - 1), "{to}");
+        assert!(one.message.starts_with(&format!("`{comment}` begins a comment")), "{to}: {}", one.message);
+        assert_eq!(one.help.as_deref(), Some(format!("write `{written}` before it").as_str()), "{to}");
+        let fixed = featureprobe(&text.replace(comment, &format!("{written}{comment}")));
+        assert!(fixed.payload.is_some() && fixed.diagnostics.is_empty(), "{to}: {:#?}", fixed.diagnostics);
+    }
+    // What follows a colon may be the value.
+    for (value, shown) in [("#", "#"), ("#c", "#c"), ("# c", "# c")] {
+        let text = DOCUMENT.replace("value: \"20\" }", &format!("value: {value} }}"));
+        let found = featureprobe(&text).diagnostics;
+        let [one] = &found[..] else { panic!("{value}: {found:#?}") };
+        let help = format!("put it in quotes if it is a value: `\"{shown}\"`");
+        assert_eq!(one.help.as_deref(), Some(help.as_str()));
+        let fixed = featureprobe(&text.replace(&format!("value: {value}"), &format!("value: \"{shown}\"")));
+        assert!(fixed.payload.is_some(), "{value}: {:#?}", fixed.diagnostics);
+    }
+}
+
+/// A null that stands for a number, a version, a time or a variation is no text.
+#[test]
+fn the_help_on_a_null_is_a_text_only_where_any_text_can_stand() {
+    for (kind, predicate) in [("number", "\"=\""), ("semver", "\"=\""), ("datetime", "after")] {
+        for null in ["null", "~", "NULL"] {
+            let own = format!("{{ type: {kind}, subject: a, predicate: {predicate}, objects: [{null}] }}");
+            let found = featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics;
+            let [one] = &found[..] else { panic!("{own}: {found:#?}") };
+            assert_eq!(
+                (one.id, one.help.as_deref()),
+                ("null-text", Some("write what is compared with, or remove it"))
+            );
+        }
+    }
+    let found = featureprobe(&DOCUMENT.replace("\"AT\"", "~")).diagnostics;
+    assert_eq!(found[0].help.as_deref(), Some("write `\"~\"` if the text is meant"));
 }
 
 /// What has no certain meaning has no suggestion, but the reason.
