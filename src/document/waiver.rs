@@ -22,12 +22,17 @@ const STALE: &str = "stale";
 
 /// Waives the findings of `document`, whose syntax is `tree`, and adds those on the waivers.
 pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Document) {
-    let Syntax { text, root, comments, .. } = tree;
+    let Syntax { text, comments, .. } = tree;
     if !text.contains(MARK) {
         return;
     }
-    if !tree.is_printable {
-        return unread(path, text, document);
+    // An error hides other checks, whose warnings return once it is corrected, and so does a flood of findings.
+    let is_flood = document.diagnostics.iter().any(|found| found.id == check::TOO_MANY_FINDINGS.id);
+    let is_checked = document.payload.is_some() && !is_flood;
+    match (tree.is_printable, is_checked) {
+        (true, _) => {}
+        (false, true) => return unread(path, text, document),
+        (false, false) => return,
     }
     let mut findings = Vec::new();
     for (instruction, comment) in instructions(comments) {
@@ -43,11 +48,11 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Do
                 // With prerequisites, it may concern a finding about other documents.
                 let has_others = document.outline.has_prerequisites;
                 document.outline.has_waiver |= has_others;
-                let unused = waiver.apply(root.as_ref(), text, comment, &mut document.diagnostics);
+                let unused = waiver.apply(tree, comment, is_checked, &mut document.diagnostics);
                 unused.filter(|_| !has_others)
             }
             Ok(waiver) if waiver.id == STALE => is_in_use(document).then(|| waiver.unused(comment)),
-            Ok(waiver) => waiver.apply(root.as_ref(), text, comment, &mut document.diagnostics),
+            Ok(waiver) => waiver.apply(tree, comment, is_checked, &mut document.diagnostics),
             Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(comment), message).maybe_help(help)),
         });
     }
@@ -59,13 +64,13 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Do
 /// Waives the findings about other documents in the document whose syntax is `tree`, and adds those on such
 /// waivers.
 pub(super) fn apply_to_references(path: &str, tree: &Syntax<'_>, diagnostics: &mut Vec<Diagnostic>) {
-    let Syntax { text, root, comments, .. } = tree;
+    let Syntax { text, comments, .. } = tree;
     let mut findings = Vec::new();
     for (instruction, comment) in instructions(comments).filter(|_| tree.is_printable) {
         let Ok(waiver) = parse(instruction, comment) else { continue };
         let is_of_sdks = waiver.id == check::SDK_DISAGREEMENT.id;
         if waiver.is_of_reference() || is_of_sdks {
-            let unused = waiver.apply(root.as_ref(), text, comment, diagnostics);
+            let unused = waiver.apply(tree, comment, true, diagnostics);
             findings.extend(unused.filter(|_| !is_of_sdks));
         }
     }
@@ -160,17 +165,17 @@ impl Waiver<'_> {
         Check::is_about_others(self.id)
     }
 
-    /// Marks the findings that it concerns. Returns a finding if there is none.
+    /// Marks the findings that it concerns. Returns a finding if there is none, and all warnings are known.
     fn apply(
         &self,
-        root: Option<&Node>,
-        text: &str,
+        tree: &Syntax<'_>,
         comment: &Comment<'_>,
+        is_checked: bool,
         diagnostics: &mut [Diagnostic],
     ) -> Option<Finding> {
-        let line = next_line(text, comment.start.line);
-        let spans =
-            line.map_or_else(Vec::new, |line| root.map_or_else(Vec::new, |root| starting_at(root, line)));
+        let line = next_line(tree.text, comment.start.line);
+        let spans = line.zip(tree.root.as_ref()).map(|(line, root)| starting_at(root, line));
+        let spans = spans.unwrap_or_default();
         let concerns = |found: &Diagnostic| {
             let position = Position { line: found.line, column: found.column };
             let inside = |span: &Span| (span.start..span.end).contains(&position);
@@ -188,7 +193,7 @@ impl Waiver<'_> {
                 }
             }
         }
-        if is_used {
+        if is_used || !is_checked && !is_error {
             return None;
         }
         let finding = self.unused(comment);

@@ -121,3 +121,28 @@ fn an_error_is_never_waived() {
         .exit(3)
         .stdout_contains(&["unknown-predicate", "the finding below is an error, which cannot be waived"]);
 }
+
+/// Each of these waivers is needed once the error is corrected.
+#[test]
+fn nothing_is_said_of_a_waiver_beside_an_error_that_hides_its_warning() {
+    let world = World::new();
+    let text = everyone("# gitoggle: allow(matches-everyone) until May");
+    let checked = |text: String| {
+        world.repo.write("shop/prod/pay.yaml", text);
+        world.validate().set("service-kind", "featureprobe").exit(3)
+    };
+    for error in [
+        text.replace("serve: { select: 1 }\n  disabledServe", "serve: { select: 1\n  disabledServe"),
+        text.replace("disabledServe: { select: 0 }", "disabledServe: { select: 7 }"),
+        text.replace("defaultServe", "defaultServ"),
+        format!("%YAML 1.2\n---\n{}", text.replace("defaultServe", "defaultServ")),
+        text.replace("conditions: []", "conditions: ["),
+    ] {
+        assert_ne!(error, text);
+        let printed = checked(error.clone()).both();
+        assert!(printed.contains("error[") && !printed.contains("-waiver"), "{error}{printed}");
+    }
+    // What is wrong about the comment itself is known.
+    let error = text.replace("matches-everyone", "matches-nobody").replace("select: 0", "select: 7");
+    checked(error).stdout_contains(&["bad-waiver", "`matches-nobody` is not a check"]);
+}
