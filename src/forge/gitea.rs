@@ -70,12 +70,14 @@ impl Routes for Gitea {
         // Forgejo does not filter by the branch, and no version by whether it was merged.
         let is_merged =
             entry["merged"].as_bool() == Some(true) && entry["base"]["ref"].as_str() == Some(branch);
+        let (commit, head) = (commit_id(&entry["merge_commit_sha"]), commit_id(&entry["head"]["sha"]));
         Some(ListedRequest {
             number: entry["number"].as_u64()?,
-            commit: commit_id(&entry["merge_commit_sha"]),
-            head: commit_id(&entry["head"]["sha"]),
+            commit,
+            head,
             base: commit_id(&entry["merge_base"]),
             is_merged,
+            is_made: head != commit,
             changed_at: seconds(&entry["closed_at"]).or_else(|| seconds(&entry["merged_at"])),
             created_at: seconds(&entry["created_at"]),
             merged_at: seconds(&entry["merged_at"]),

@@ -163,12 +163,14 @@ impl Routes for GitHub {
     }
 
     fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest> {
+        let (commit, head) = (commit_id(&entry["mergeCommit"]["oid"]), commit_id(&entry["headRefOid"]));
         Some(ListedRequest {
             number: entry["number"].as_u64()?,
-            commit: commit_id(&entry["mergeCommit"]["oid"]),
-            head: commit_id(&entry["headRefOid"]),
+            commit,
+            head,
             base: None,
             is_merged: entry["baseRefName"].as_str().is_none_or(|base| base == branch),
+            is_made: head != commit,
             changed_at: seconds(&entry["updatedAt"]),
             // The list has the comments, so none is asked for.
             created_at: None,

@@ -163,6 +163,7 @@ impl Routes for GitLab {
             // Its jobs have a variable.
             base: None,
             is_merged: entry["state"].as_str() == Some("merged") && is_of_branch,
+            is_made: commit_id(&entry["merge_commit_sha"]).is_some(),
             changed_at: seconds(&entry["updated_at"]),
             created_at: seconds(&entry["created_at"]),
             merged_at: seconds(&entry["merged_at"]),

@@ -19,7 +19,9 @@ pub(crate) use client::{ForgeClient, ForgeRetries};
 pub(crate) use comment::{CommentDraft, CommentKey, CommentPlan, CommentResult};
 pub(crate) use error::ForgeError;
 pub(crate) use job::{CiSystem, ForgeSettings, ForgeTarget, PullRequest};
-pub(crate) use reviews::{ForgeReviews, MergedRequest, RequestReview, ReviewPlace, ReviewQuery};
+pub(crate) use reviews::{
+    ForgeMerge, ForgeReviews, MergedRequest, RequestReview, ReviewPlace, ReviewQuery, ReviewSearch,
+};
 pub(crate) use routes::ApiUrl;
 pub(crate) use status::{CommitStatus, CommitVerdict};
 

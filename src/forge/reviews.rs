@@ -52,8 +52,26 @@ pub(crate) struct ReviewQuery<'a> {
     pub(crate) since: i64,
     /// The newest commit, if no pass has seen it. Its pull request may not be in the list yet.
     pub(crate) fresh: Option<CommitId>,
-    /// What a review of a pull request that was merged as a commit could be about; none if it cannot count.
-    pub(crate) place: &'a dyn Fn(CommitId) -> Option<ReviewPlace>,
+}
+
+/// What decides which reviews are read.
+pub(crate) trait ReviewSearch {
+    /// Takes all pull requests that were merged into the branch, as far as the forge lists them.
+    fn take(&mut self, merges: &[ForgeMerge]);
+
+    /// Returns what a review of a pull request that was merged as `commit` could be about; none if it cannot count.
+    fn place(&self, commit: CommitId) -> Option<ReviewPlace>;
+
+    /// Returns whether no review is missing, with this one.
+    fn is_enough(&mut self, review: &RequestReview) -> bool;
+}
+
+/// A commit as which a pull request was merged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ForgeMerge {
+    pub(crate) commit: CommitId,
+    /// Whether the forge made that commit: it is not the newest one of the pull request.
+    pub(crate) is_made: bool,
 }
 
 /// What the review of a merge could be about.
@@ -74,11 +92,11 @@ impl ForgeReviews {
         &self.target.repository
     }
 
-    /// Reads the reviews until `is_enough` with the newest one, or until no other one can count.
+    /// Reads the reviews until there are enough, or until no other one can count.
     pub(crate) fn read(
         &self,
         query: &ReviewQuery<'_>,
-        is_enough: &mut dyn FnMut(&RequestReview) -> bool,
+        search: &mut dyn ReviewSearch,
     ) -> Result<Vec<RequestReview>, ForgeError> {
         let branch = branch_name(query.reference).filter(|_| query.reference.starts_with("refs/"));
         let branch = branch.or(self.target.branch.as_deref());
@@ -91,9 +109,11 @@ impl ForgeReviews {
             let listed = client.merged_requests(branch, query.since)?;
             let is_listed = |fresh| listed.values().any(|request| request.commit == Some(fresh));
             let is_complete = query.fresh.is_none_or(is_listed);
+            let merges: Vec<ForgeMerge> = listed.values().filter_map(ListedRequest::merge).collect();
+            search.take(&merges);
             let requests = listed.into_values().filter_map(|request| {
                 let merged_as = request.commit?;
-                Some(((query.place)(merged_as)?, merged_as, request))
+                Some((search.place(merged_as)?, merged_as, request))
             });
             let mut requests: Vec<(ReviewPlace, CommitId, ListedRequest)> = requests.collect();
             requests.sort_unstable_by_key(|(place, _, request)| (place.order, request.number));
@@ -119,7 +139,7 @@ impl ForgeReviews {
                 }
                 let plan = client.review(number, &self.key, user, request.comments)?;
                 let review = RequestReview { number, merged_as, plan };
-                let is_enough = is_enough(&review);
+                let is_enough = search.is_enough(&review);
                 reviews.push(review);
                 if is_enough {
                     return Ok(reviews);

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::client::ForgeAnswer;
+use super::reviews::ForgeMerge;
 use super::{CiSystem, CommitStatus, CommitVerdict};
 use crate::model::{CommitId, Forge};
 use crate::transport::{HttpsError, Secret, https_address};
@@ -89,6 +90,8 @@ pub(super) struct ListedRequest {
     /// Where its own branch began, if the list says so.
     pub(super) base: Option<CommitId>,
     pub(super) is_merged: bool,
+    /// Whether the forge made `commit`.
+    pub(super) is_made: bool,
     /// The time that the list is sorted by, in seconds since 1970-01-01 UTC: not before the merge.
     pub(super) changed_at: Option<i64>,
     /// The times at which it was created and merged, in the same way, if the list says so.
@@ -96,6 +99,12 @@ pub(super) struct ListedRequest {
     pub(super) merged_at: Option<i64>,
     /// The first comments, and whether there are more; none if the list does not have them.
     pub(super) comments: Option<(Vec<ForgeComment>, bool)>,
+}
+
+impl ListedRequest {
+    pub(super) fn merge(&self) -> Option<ForgeMerge> {
+        Some(ForgeMerge { commit: self.commit?, is_made: self.is_made })
+    }
 }
 
 /// Reads a time.

@@ -1,14 +1,16 @@
 //! The reviews that count for a pass (`apply --reviewed`).
 //!
 //! On a forge, the review of a pull request counts for a change if the pull request was merged as the commit
-//! of the change or as a descendant of it, if no commit since that merge undid the change, and if the merge is
-//! not part of the revision at which the toggle was last applied. So a job that did not run, or two quick
-//! merges, need nobody, and no review counts a second time.
+//! of the change or as a descendant of it, if the branch did not undo the change since that merge, and if the
+//! merge is not part of the revision at which the toggle was last applied. So a job that did not run, or two
+//! quick merges, need nobody, and no review counts a second time.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::forge::{CommentPlan, ForgeReviews, RequestReview, ReviewPlace, ReviewQuery};
+use crate::forge::{
+    CommentPlan, ForgeMerge, ForgeReviews, RequestReview, ReviewPlace, ReviewQuery, ReviewSearch,
+};
 use crate::model::{
     Action, CommitId, ReviewedChanges, ServiceKind, ToggleId, Unlisted, UnlistedChange, escaped,
 };
@@ -16,7 +18,7 @@ use crate::pass::Error;
 use crate::pass::attribution::asks_for;
 use crate::pass::config::Config;
 use crate::plan::Change;
-use crate::source::{self, HistoryEnd, Snapshot};
+use crate::source::{self, HistoryEnd, KnownTips, Snapshot};
 use crate::state::{AppliedHistory, RecordsSince, StateSnapshot};
 
 /// How much the clocks of a forge and of the authors of commits may differ, in seconds.
@@ -61,19 +63,14 @@ impl ReviewSource {
                     return Ok(Unlisted::new());
                 }
                 let merges = Merges::of(&changes, snapshot, applied, config.rules.kind)?;
-                let mut open: BTreeMap<&ToggleId, &Change> =
-                    changes.iter().map(|change| (&change.id, *change)).collect();
                 let query = ReviewQuery {
                     reference: snapshot.reference(),
                     since: merges.since(config.clock.unix()),
                     fresh: (applied.newest() != Some(snapshot.revision())).then(|| snapshot.revision()),
-                    place: &|merge| merges.place(merge),
                 };
-                let reviews = forge.read(&query, &mut |review| {
-                    open.retain(|_, change| !merges.lists(review, change));
-                    open.is_empty()
-                });
-                let reviews = reviews.map_err(|error| Error::Reviews {
+                let open = changes.iter().map(|change| (&change.id, *change)).collect();
+                let mut search = Search { merges, open };
+                let reviews = forge.read(&query, &mut search).map_err(|error| Error::Reviews {
                     repository: forge.repository().to_owned(),
                     hint: error.hint(forge.api()).unwrap_or_else(|| {
                         let then = match error.may_pass() {
@@ -84,6 +81,7 @@ impl ReviewSource {
                     }),
                     error: error.into(),
                 })?;
+                let Search { merges, open } = search;
                 let why = |(id, change): (&ToggleId, &Change)| (id.clone(), merges.why(change, &reviews));
                 Ok(open.into_iter().map(why).collect())
             }
@@ -106,11 +104,8 @@ struct Bounds {
     /// The commit of the change.
     commit: CommitId,
     applied: Applied,
-    /// The commit of the change and its descendants, as far as a later commit undid the change. A merge with
-    /// an old parent takes the change from there again, but nobody reviewed that merge. It does not matter on
-    /// which of the branches that were merged the change was undone, because no shape of a history tells the
-    /// branch of a pull request from an older tip of the target.
-    undone: BTreeSet<CommitId>,
+    /// The descendants of the commit that do not have the change.
+    differing: BTreeSet<CommitId>,
 }
 
 /// The revision at which a toggle was last applied.
@@ -122,12 +117,40 @@ enum Applied {
     Never,
 }
 
+/// The search for the reviews of changes.
+struct Search<'a> {
+    merges: Merges,
+    /// The changes that no review listed so far.
+    open: BTreeMap<&'a ToggleId, &'a Change>,
+}
+
+impl ReviewSearch for Search<'_> {
+    fn take(&mut self, merges: &[ForgeMerge]) {
+        let made = merges.iter().filter(|merge| merge.is_made);
+        self.merges.judge(&KnownTips {
+            all: merges.iter().map(|merge| merge.commit).collect(),
+            merges: made.map(|merge| merge.commit).collect(),
+        });
+    }
+
+    fn place(&self, commit: CommitId) -> Option<ReviewPlace> {
+        self.merges.place(commit)
+    }
+
+    fn is_enough(&mut self, review: &RequestReview) -> bool {
+        let merges = &self.merges;
+        self.open.retain(|_, change| !merges.lists(review, change));
+        self.open.is_empty()
+    }
+}
+
 /// Which merges can review which changes.
 struct Merges {
     history: HistoryEnd,
     bounds: BTreeMap<ToggleId, Bounds>,
-    /// The same without the toggles.
-    distinct: BTreeSet<Bounds>,
+    /// The same without the toggles. Each with the commit of the change and its descendants, as far as the branch undid
+    /// the change after them. A merge with an old parent takes the change from there again, but nobody reviewed that.
+    undone: BTreeMap<Bounds, BTreeSet<CommitId>>,
     /// The commit of each change with its descendants.
     after: BTreeMap<CommitId, BTreeSet<CommitId>>,
     /// Each revision at which a toggle was last applied, with its ancestors.
@@ -148,7 +171,7 @@ impl Merges {
         let distinct: BTreeSet<CommitId> = commits.values().copied().collect();
         let after: BTreeMap<CommitId, BTreeSet<CommitId>> =
             distinct.into_iter().map(|commit| (commit, history.descendants(commit))).collect();
-        let mut undone = undone(changes, snapshot, &history, &after, kind)?;
+        let mut differing = differing(changes, snapshot, &history, &after, kind)?;
         let records = match AppliedHistory::of(applied)? {
             Some(records) => records.since(commits.keys().cloned().collect())?,
             None => RecordsSince::default(),
@@ -168,12 +191,20 @@ impl Merges {
                 // What the next recorded revision has is older than the change as well.
                 applied = Applied::Elsewhere(revision);
             }
-            let undone = undone.remove(&id).unwrap_or_default();
-            bounds.insert(id, Bounds { commit, applied, undone });
+            let differing = differing.remove(&id).unwrap_or_default();
+            bounds.insert(id, Bounds { commit, applied, differing });
         }
         let until = until.into_iter().filter_map(|(revision, ancestors)| Some((revision, ancestors?)));
-        let distinct = bounds.values().cloned().collect();
-        Ok(Self { history, bounds, distinct, after, until: until.collect() })
+        let mut merges = Self { history, bounds, undone: BTreeMap::new(), after, until: until.collect() };
+        merges.judge(&KnownTips::default());
+        Ok(merges)
+    }
+
+    /// Finds what the branch undid, with the tips that it is known to have had.
+    fn judge(&mut self, tips: &KnownTips) {
+        let undone =
+            |bounds: &Bounds| self.history.undone(&self.after[&bounds.commit], &bounds.differing, tips);
+        self.undone = self.bounds.values().map(|bounds| (bounds.clone(), undone(bounds))).collect();
     }
 
     /// Returns the time before which nothing of interest was merged, in seconds since 1970-01-01 UTC. The clock
@@ -185,7 +216,7 @@ impl Merges {
 
     fn follows(&self, merge: CommitId, bounds: &Bounds) -> bool {
         self.after[&bounds.commit].contains(&merge)
-            && !bounds.undone.contains(&merge)
+            && !self.undone[bounds].contains(&merge)
             && match bounds.applied {
                 Applied::At(revision) => !self.until[&revision].contains(&merge),
                 Applied::Elsewhere(_) => false,
@@ -196,7 +227,7 @@ impl Merges {
     /// Returns the place of a merge that can review a change. The oldest ones come first, because most
     /// changes are reviewed by the merge that brought them.
     fn place(&self, merge: CommitId) -> Option<ReviewPlace> {
-        let reviewed = self.distinct.iter().enumerate().filter(|(_, bounds)| self.follows(merge, bounds));
+        let reviewed = self.undone.keys().enumerate().filter(|(_, bounds)| self.follows(merge, bounds));
         let changes: Vec<usize> = reviewed.map(|(number, _)| number).collect();
         let newer = if changes.is_empty() { None } else { self.history.position(merge) }?;
         Some(ReviewPlace { order: usize::MAX - newer, changes })
@@ -244,7 +275,7 @@ impl Merges {
                  applied",
                 revision.short()
             )),
-            _ if !bounds.undone.is_empty() => unlisted(
+            _ if !self.undone[bounds].is_empty() => unlisted(
                 "which was undone since, and no plan of a pull request that was merged after that lists it",
             ),
             _ if !can_review.is_empty() => {
@@ -263,8 +294,8 @@ impl Merges {
     }
 }
 
-/// Returns for each toggle those descendants of the commit of its change that a later commit undid.
-fn undone(
+/// Returns for each toggle those descendants of the commit of its change that do not have the change.
+fn differing(
     changes: &[&Change],
     snapshot: &Snapshot,
     history: &HistoryEnd,
@@ -276,7 +307,7 @@ fn undone(
     let (changes, commits): (Vec<&Change>, Vec<CommitId>) = committed.unzip();
     let paths = changes.iter().zip(&commits).map(|(change, commit)| (&*change.path, &after[commit]));
     let paths: Vec<(&str, &BTreeSet<CommitId>)> = paths.collect();
-    let undone = snapshot.undone(history, &paths, |number, version| {
+    let differing = snapshot.differing(history, &paths, |number, version| {
         let change = changes[number];
         let Some(version) = version.filter(|_| change.action != Action::Disable) else {
             return Ok(false);
@@ -287,7 +318,7 @@ fn undone(
             found => found,
         }
     })?;
-    Ok(changes.into_iter().map(|change| change.id.clone()).zip(undone).collect())
+    Ok(changes.into_iter().map(|change| change.id.clone()).zip(differing).collect())
 }
 
 /// Continues the sentence about a change that is not in the plan of its pull request.

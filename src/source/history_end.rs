@@ -6,6 +6,14 @@ use super::Parents;
 use crate::git::{CommitNode, Libgit2Error, Repository, commit};
 use crate::model::CommitId;
 
+/// Commits that are known to have been the tip of the branch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownTips {
+    pub(crate) all: BTreeSet<CommitId>,
+    /// Those that a forge made, as merges of pull requests into the tip before, which is their first parent.
+    pub(crate) merges: BTreeSet<CommitId>,
+}
+
 /// The newest part of a history.
 pub(crate) struct HistoryEnd {
     /// Newest first: each commit before its parents.
@@ -62,6 +70,45 @@ impl HistoryEnd {
             }
         }
         found
+    }
+
+    /// Returns those of `among` after which the branch had one of `differing`. `among` has all descendants of
+    /// its commits.
+    ///
+    /// What a merge of a pull request brought besides its first parent was never the tip of the branch, so a
+    /// version that was only tried there is not one that the branch had. Nothing else tells these commits from
+    /// older tips of the branch, because whoever pushes a merge chooses the order of its parents.
+    pub(crate) fn undone(
+        &self,
+        among: &BTreeSet<CommitId>,
+        differing: &BTreeSet<CommitId>,
+        tips: &KnownTips,
+    ) -> BTreeSet<CommitId> {
+        let mut undone = BTreeSet::new();
+        for node in self.commits.iter().filter(|node| among.contains(&node.id)) {
+            let id = node.id;
+            if differing.contains(&id) && !undone.contains(&id) && !self.was_brought(id, tips) {
+                undone.insert(id);
+            }
+            if undone.contains(&id) {
+                undone.extend(node.parents(Parents::All).iter().filter(|parent| among.contains(parent)));
+            }
+        }
+        undone
+    }
+
+    /// Returns whether `commit` came with the merge of a pull request and was not the tip of the branch.
+    fn was_brought(&self, commit: CommitId, tips: &KnownTips) -> bool {
+        if tips.all.contains(&commit) {
+            return false;
+        }
+        let with = self.descendants(commit);
+        let merges =
+            self.commits.iter().filter(|node| tips.merges.contains(&node.id) && with.contains(&node.id));
+        merges.into_iter().any(|merge| match merge.parents(Parents::All) {
+            [before, _, ..] => !with.contains(before),
+            _ => false,
+        })
     }
 
     /// Returns the parents of a commit that is part of it.

@@ -15,7 +15,7 @@ pub mod worktree;
 
 /// The parents of a merge that the search for the commit of a change follows.
 pub use crate::git::Parents;
-pub(crate) use history_end::HistoryEnd;
+pub(crate) use history_end::{HistoryEnd, KnownTips};
 pub use place::{FetchProblem, Fetched};
 pub use reader::Reader;
 pub use revisions::{NamedCommit, RevisionError, RevisionLookup};
@@ -154,6 +154,8 @@ fn local_snapshot(config: &SourceConfig, path: &Path, place: &RepositoryPlace) -
     Snapshot::take(cache, resolved, &config.root, config.parents, None)
 }
 
+#[cfg(test)]
+mod history_end_tests;
 #[cfg(test)]
 mod history_tests;
 #[cfg(test)]

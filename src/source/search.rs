@@ -77,9 +77,8 @@ pub(super) fn other_document(
 }
 
 /// Returns those of `among` in which the document at `path` (relative to the top) means something else than in
-/// `tree`, whatever its extension is, and the ancestors of these in `among`. `commits` has each commit before its parents. Where a partial
-/// clone lacks a tree, nobody knows what the file means there.
-pub(super) fn undone(
+/// `tree`, whatever its extension is. Where a partial clone lacks a tree, nobody knows what the file means there.
+pub(super) fn differing(
     trees: &mut TreeCache<'_>,
     commits: &[CommitNode],
     among: &BTreeSet<CommitId>,
@@ -87,7 +86,7 @@ pub(super) fn undone(
     tree: ObjectId,
     means_the_same: &mut dyn FnMut(Option<ObjectId>) -> Result<bool, Error>,
 ) -> Result<BTreeSet<CommitId>, Error> {
-    let (mut undone, mut current) = (BTreeSet::new(), None);
+    let (mut differing, mut current) = (BTreeSet::new(), None);
     // A lookup reads a whole folder, which can have thousands of files that are asked for one by one.
     let (mut by_tree, mut by_file) = (HashMap::from([(tree, true)]), HashMap::new());
     for node in commits.iter().filter(|node| among.contains(&node.id)) {
@@ -116,13 +115,10 @@ pub(super) fn undone(
             }
         };
         if !is_same {
-            undone.insert(node.id);
-        }
-        if undone.contains(&node.id) {
-            undone.extend(node.parents(Parents::All).iter().filter(|parent| among.contains(parent)));
+            differing.insert(node.id);
         }
     }
-    Ok(undone)
+    Ok(differing)
 }
 
 fn is_file(at: FileAt, version: Option<ObjectId>) -> bool {

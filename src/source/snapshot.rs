@@ -287,9 +287,9 @@ impl Snapshot {
     }
 
     /// Returns for each of `paths` (relative to the root, and with commits of `history`) those of its commits
-    /// after which the path meant something else, at least in one commit. `means_the_same` compares a version
-    /// of a path, by number, with its current one.
-    pub(crate) fn undone(
+    /// in which the path means something else than now. `means_the_same` compares a version of a path, by number,
+    /// with its current one.
+    pub(crate) fn differing(
         &self,
         history: &HistoryEnd,
         paths: &[(&str, &BTreeSet<CommitId>)],
@@ -297,13 +297,14 @@ impl Snapshot {
     ) -> Result<Vec<BTreeSet<CommitId>>, Error> {
         self.query(|reader, start| {
             let mut trees = search::TreeCache::new(reader);
-            let (tree, mut undone) = (reader.node(start)?.tree, Vec::with_capacity(paths.len()));
+            let (tree, mut differing) = (reader.node(start)?.tree, Vec::with_capacity(paths.len()));
             for (number, (path, among)) in paths.iter().enumerate() {
                 let path = self.full(path);
                 let mut is_same = |version| means_the_same(number, version);
-                undone.push(search::undone(&mut trees, &history.commits, among, &path, tree, &mut is_same)?);
+                let commits = &history.commits;
+                differing.push(search::differing(&mut trees, commits, among, &path, tree, &mut is_same)?);
             }
-            Ok(undone)
+            Ok(differing)
         })
     }
 

@@ -34,6 +34,10 @@ struct History {
     merged: Vec<(String, Change)>,
     /// What `main` had before each of them, by number.
     before: BTreeMap<u64, String>,
+    /// The merges that the forge made, each with what `main` had before.
+    made: Vec<(String, String)>,
+    /// What `main` had, oldest first.
+    tips: Vec<String>,
     /// What is applied, and the commit at which it was.
     applied: BTreeMap<&'static str, (String, String)>,
     next: u64,
@@ -53,6 +57,8 @@ impl History {
             open: Vec::new(),
             merged: Vec::new(),
             before: BTreeMap::new(),
+            made: Vec::new(),
+            tips: Vec::new(),
             applied: BTreeMap::new(),
             next: 1,
             log: Vec::new(),
@@ -68,8 +74,14 @@ impl History {
         TOGGLES.map(|toggle| (toggle, repo.content(revision, &format!("shop/prod/{toggle}.yaml")))).into()
     }
 
-    /// Commits one or two toggles to the branch that is checked out.
+    /// Commits one or two toggles to the branch that is checked out. May try another value first, and go back.
     fn edit(&mut self) {
+        if self.rng.u8(..4) == 0 {
+            let toggle = TOGGLES[self.rng.usize(..TOGGLES.len())];
+            self.team.set(toggle, 50);
+            self.team.world.repo.git(&["revert", "--no-edit", "HEAD"]);
+            self.log.push(format!("  try {toggle}"));
+        }
         for _ in 0..self.rng.usize(1..=2) {
             let toggle = TOGGLES[self.rng.usize(..TOGGLES.len())];
             // Few values, so that a toggle often returns to one that was reviewed.
@@ -190,7 +202,8 @@ impl History {
         }
         let base = repo.git(&["merge-base", "main", &branch]);
         let touched = |tip: &str| -> BTreeSet<String> {
-            repo.git(&["diff", "--name-only", &base, tip]).lines().map(str::to_owned).collect()
+            let log = repo.git(&["log", "--name-only", "--format=", &format!("{base}..{tip}")]);
+            log.lines().map(str::to_owned).collect()
         };
         let is_behind = repo.id("main") != base;
         let is_linear = repo.git(&["rev-list", "--merges", &format!("main..{branch}")]).is_empty();
@@ -208,6 +221,9 @@ impl History {
             let commits = commits.lines().map(str::to_owned).collect();
             let began = repo.git(&["merge-base", &before, &branch]);
             self.team.forge.held().branches.insert(number, (began, commits));
+        }
+        if matches!(how, Merge::Commit) {
+            self.made.push((repo.head(), before.clone()));
         }
         self.before.insert(number, before);
         let change = self.open.remove(at);
@@ -314,8 +330,8 @@ impl History {
     }
 
     /// The oracle: a change is published if a merged request lists it that is the commit of the change or a
-    /// descendant, and no ancestor of what was applied last, and if all descendants of the merge have the
-    /// change.
+    /// descendant, and no ancestor of what was applied last, and if `main` has had the change since the merge. What
+    /// a merge by the forge brought was never what `main` had, and of what else was merged nobody knows it.
     fn due(&self) -> Vec<(&'static str, String)> {
         let repo = &self.team.world.repo;
         repo.checkout("main");
@@ -325,12 +341,27 @@ impl History {
             let path = format!("shop/prod/{toggle}.yaml");
             let commit = repo.git(&["log", "-1", "--format=%H", "main", "--", &path]);
             let is_kept = |merge: &str| {
+                let is_same = |commits: &[&str]| {
+                    let versions: Vec<String> =
+                        commits.iter().map(|commit| format!("{commit}:{path}")).collect();
+                    let mut args = vec!["rev-parse"];
+                    args.extend(versions.iter().map(String::as_str));
+                    repo.git(&args).lines().collect::<BTreeSet<_>>().len() == 1
+                };
                 let since = repo.git(&["rev-list", "--ancestry-path", &format!("{merge}..main")]);
-                let commits = since.lines().chain([merge]);
-                let versions: Vec<String> = commits.map(|commit| format!("{commit}:{path}")).collect();
-                let mut args = vec!["rev-parse"];
-                args.extend(versions.iter().map(String::as_str));
-                repo.git(&args).lines().collect::<BTreeSet<_>>().len() == 1
+                let brought: Vec<String> = self
+                    .made
+                    .iter()
+                    .map(|(made, before)| repo.git(&["rev-list", made, &format!("^{before}")]))
+                    .collect();
+                let brought: BTreeSet<&str> = brought.iter().flat_map(|commits| commits.lines()).collect();
+                let is_merge = |commit: &str| self.merged.iter().any(|(merge, _)| merge == commit);
+                let had = since.lines().filter(|commit| !brought.contains(commit) || is_merge(commit));
+                let is_kept = is_same(&had.chain([merge]).collect::<Vec<_>>());
+                let tips: Vec<&str> =
+                    self.tips.iter().map(String::as_str).skip_while(|tip| *tip != merge).collect();
+                assert!(!is_kept || is_same(&tips), "seed {}: {:#?}", self.seed, self.log);
+                is_kept
             };
             let counts = |merge: &str| {
                 is_ancestor(&commit, merge) && !is_ancestor(merge, &self.applied[toggle].1) && is_kept(merge)
@@ -364,9 +395,17 @@ impl History {
                 14 => self.plan_again(),
                 _ => {}
             }
+            self.note_tip();
         }
         self.job();
         self.job();
+    }
+
+    fn note_tip(&mut self) {
+        let tip = self.team.world.repo.id("main");
+        if self.tips.last() != Some(&tip) {
+            self.tips.push(tip);
+        }
     }
 }
 

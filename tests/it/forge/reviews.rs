@@ -38,6 +38,10 @@ pub(super) fn merge(forge: &StandIn, repo: &Repo, number: u64, how: Merge) {
     if matches!(how, Merge::Rebase) {
         repo.git(&["rebase", "--quiet", "main", &branch]);
     }
+    // A rebase makes other commits.
+    if matches!(how, Merge::Commit | Merge::FastForward) {
+        forge.held().heads.insert(number, repo.id(&branch));
+    }
     repo.checkout("main");
     match how {
         Merge::Commit => {
@@ -782,6 +786,20 @@ fn a_merge_that_brings_back_what_was_undone_is_not_reviewed() {
         team.sent(&[]);
         // What people see in a plan is published as ever.
         team.request(3, "t0", 22).merge(3, Merge::Commit).publishes(&["t0"]);
+    }
+}
+
+#[test]
+fn a_branch_that_tries_a_value_and_goes_back_undoes_nothing() {
+    for (kind, how) in
+        KINDS.into_iter().flat_map(|kind| [Merge::Commit, Merge::Squash].map(|how| (kind, how)))
+    {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        team.forge.create(2);
+        team.world.repo.branch("r2");
+        team.set("t0", 50).set("t0", 21).set("t1", 40).plan(2);
+        team.merge(2, how).publishes(&["t0", "t1"]);
     }
 }
 

@@ -181,9 +181,10 @@ fn newest_first(held: &mut Held) -> Vec<Merged> {
     merged
 }
 
-/// Returns the newest commit of the branch of a request, if the forge knows it.
+/// Returns the newest commit of the branch of a request, if the test has it.
 fn head(held: &Held, number: u64) -> Option<&String> {
-    held.branches.get(&number).and_then(|(_, commits)| commits.last())
+    let listed = held.branches.get(&number).and_then(|(_, commits)| commits.last());
+    listed.or_else(|| held.heads.get(&number))
 }
 
 /// Makes a request the one that changed last.
@@ -251,9 +252,11 @@ fn merged(kind: Kind, held: &mut Held, query: &str) -> Option<Answer> {
         recorded["base"]["ref"] = json!(branch);
         recorded["merged_at"] = json!(time(at));
         recorded["created_at"] = json!(held.created.get(&request).map(|at| time(*at)));
-        if let Some((base, commits)) = held.branches.get(&request) {
+        if let Some((base, _)) = held.branches.get(&request) {
             recorded["merge_base"] = json!(base);
-            recorded["head"]["sha"] = json!(commits.last());
+        }
+        if let Some(head) = head(held, request) {
+            recorded["head"]["sha"] = json!(head);
         }
         recorded
     });

@@ -60,6 +60,8 @@ pub(crate) struct Held {
     /// The branches of merged requests, as far as the forge knows them: where each began, and its commits, oldest
     /// first.
     pub(crate) branches: BTreeMap<u64, (String, Vec<String>)>,
+    /// The newest commit of the branch of each merged request.
+    pub(crate) heads: BTreeMap<u64, String>,
     /// How often the lists of merged requests are asked for before they have the last one.
     pub(crate) late: u32,
     /// The merged request that somebody comments on after the next page of a list was read.
