@@ -1,10 +1,16 @@
 //! Globs over `project/environment/toggle`: which can match a toggle, and what was meant by one that cannot.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use globset::{Glob, GlobBuilder};
+use regex_automata::nfa::thompson::{self, NFA, State, Transition, WhichCaptures};
+use regex_automata::util::look::Look;
+use regex_automata::util::primitives::StateID;
+use regex_automata::util::syntax;
 
 use super::escaped;
+use super::id::{Key, LONGEST_KEY};
 
 /// An invalid glob.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +37,7 @@ pub(super) fn unmatchable(glob: &str) -> Option<String> {
 }
 
 fn is_unmatchable(glob: &str) -> bool {
-    !alternatives(glob).iter().any(|glob| can_match(glob))
+    !can_match(glob, 3)
 }
 
 /// As [`unmatchable`], of the braces in a `part` of the glob. The braces elsewhere keep all alternatives.
@@ -102,24 +108,76 @@ fn alternatives(glob: &str) -> Vec<String> {
     done
 }
 
-/// Returns whether a glob without braces matches any text of the form `project/environment/toggle`.
-fn can_match(glob: &str) -> bool {
-    // A class or an escape can stand for any character but a slash, which no glob here matches with them.
-    let mut components = glob.split('/').filter(|component| *component != "**");
-    let count = components.clone().count();
-    let is_deep = glob.split('/').any(|component| component == "**");
-    // At the end, `**` matches at least one component.
-    let most = if glob.ends_with("/**") { 2 } else { 3 };
-    let fits = if is_deep { count <= most } else { count == 3 };
-    fits && components.all(can_be_key)
+/// Returns whether a glob can match a key.
+pub(crate) fn can_be_key(component: &str) -> bool {
+    can_match(component, 1)
 }
 
-/// Returns whether a component of a glob without braces can match a key.
-fn can_be_key(component: &str) -> bool {
-    let is_in_key = |c: char| c.is_ascii_alphanumeric() || "._-*?".contains(c);
-    let is_hidden = component.starts_with(['.', '_', '-']);
-    let is_judged = !component.contains('\\');
-    !component.is_empty() && !is_hidden && (!is_judged || without_classes(component).all(is_in_key))
+/// Returns whether a glob matches any text of this number of keys with slashes between them, or is invalid.
+fn can_match(glob: &str, keys: usize) -> bool {
+    let Some(automaton) = parse(glob).ok().and_then(|glob| automaton(&glob)) else { return true };
+    let mut before = closure(&automaton, BTreeSet::from([automaton.start_anchored()]), Some(Look::Start));
+    for key in 0..keys {
+        if key > 0 {
+            before = step(&automaton, &before, |byte| byte == b'/');
+        }
+        before = after_key(&automaton, before);
+    }
+    let after = closure(&automaton, before, Some(Look::End));
+    after.iter().any(|state| matches!(automaton.state(*state), State::Match { .. }))
+}
+
+/// Returns the automaton that matches what the glob matches.
+fn automaton(glob: &Glob) -> Option<NFA> {
+    // As `globset` builds its own.
+    let syntax = syntax::Config::new().utf8(false).dot_matches_new_line(true);
+    let config = thompson::Config::new().utf8(false).which_captures(WhichCaptures::None);
+    NFA::compiler().syntax(syntax).configure(config).build(glob.regex()).ok()
+}
+
+/// Returns the states after a key, of an automaton that is in one of the states `before`.
+fn after_key(automaton: &NFA, before: BTreeSet<StateID>) -> BTreeSet<StateID> {
+    let mut after = step(automaton, &before, |byte| byte.is_ascii_alphanumeric());
+    let mut new = after.clone();
+    // What a longer key reaches in a state that a shorter one has reached, the shorter one reaches as well.
+    for _ in 1..LONGEST_KEY {
+        new = step(automaton, &new, |byte| Key::is_allowed(byte)).difference(&after).copied().collect();
+        after.extend(&new);
+    }
+    after
+}
+
+/// Returns the states after one of these bytes.
+fn step(automaton: &NFA, states: &BTreeSet<StateID>, is_taken: impl Fn(u8) -> bool) -> BTreeSet<StateID> {
+    let is_taken = |transition: &Transition| (transition.start..=transition.end).any(&is_taken);
+    let mut after = BTreeSet::new();
+    for state in states {
+        match automaton.state(*state) {
+            State::ByteRange { trans } => after.extend(is_taken(trans).then_some(trans.next)),
+            State::Sparse(sparse) => {
+                let taken = sparse.transitions.iter().filter(|transition| is_taken(transition));
+                after.extend(taken.map(|transition| transition.next));
+            }
+            _ => {}
+        }
+    }
+    closure(automaton, after, None)
+}
+
+/// Returns the states that are reached without a further byte, where no assertion but this one holds.
+fn closure(automaton: &NFA, mut states: BTreeSet<StateID>, holds: Option<Look>) -> BTreeSet<StateID> {
+    let mut open: Vec<StateID> = states.iter().copied().collect();
+    while let Some(state) = open.pop() {
+        let next = match automaton.state(state) {
+            State::Look { look, next } if Some(*look) == holds => vec![*next],
+            State::Union { alternates } => alternates.to_vec(),
+            State::BinaryUnion { alt1, alt2 } => vec![*alt1, *alt2],
+            State::Capture { next, .. } => vec![*next],
+            _ => Vec::new(),
+        };
+        open.extend(next.into_iter().filter(|state| states.insert(*state)));
+    }
+    states
 }
 
 /// Returns the characters of a component outside of classes such as `[a-z]`.
@@ -175,16 +233,26 @@ fn corrected(glob: &str) -> Option<String> {
 /// Returns the glob without braces that was meant, if its components say so.
 fn corrected_one(glob: &str) -> Option<String> {
     let glob = if glob.contains('/') { glob.to_owned() } else { glob.replace('\\', "/") };
-    let components = glob.split('/').filter(|component| !component.is_empty() && *component != ".");
+    let is_folder = glob.ends_with('/');
+    let stem = [".yaml", ".yml"].iter().find_map(|extension| glob.strip_suffix(extension));
+    let components = stem.unwrap_or(&glob).split('/').filter(|one| !one.is_empty() && *one != ".");
     // What no key can have says nothing about which are meant.
     let known = components.map(|component| if can_be_key(component) { component } else { "*" });
     let mut components: Vec<&str> = known.collect();
-    let named = components.iter().filter(|component| **component != "**").count();
+    let count = |components: &[&str]| components.iter().filter(|component| **component != "**").count();
+    if stem.is_some() && components.len() < 3 && count(&components) == components.len() {
+        // A file, somewhere in these folders.
+        let file = components.pop().filter(|file| !file.bytes().all(|byte| byte == b'*'));
+        components.push("**");
+        components.extend(file);
+    }
+    let named = count(&components);
     let is_deep = named < components.len();
     match (named, is_deep) {
         (1, false) if components == ["*"] => components = vec!["**"],
         (1, false) => components.push("**"),
         (2, false) => components.push("*"),
+        (1 | 2, true) if is_folder && components.last() != Some(&"**") => components.push("*"),
         (3, true) if components.last() == Some(&"**") => drop(components.pop()),
         _ => {}
     }
@@ -228,6 +296,22 @@ mod tests {
             ("{shop/,web//}prod", "{shop/prod/*,web/prod/*}"),
             ("shop/prod/pay,shop/prod/cart", "{shop/prod/pay,shop/prod/cart}"),
             ("shop/prod,web/prod", "{shop/prod/*,web/prod/*}"),
+            ("**/prod/", "**/prod/*"),
+            ("**/shop/prod/", "**/shop/prod/*"),
+            ("shop/**/prod/", "shop/**/prod/*"),
+            ("shop/prod/**/", "shop/prod/**"),
+            ("shop/**.yaml", "shop/**"),
+            ("shop/*.yml", "shop/**"),
+            ("*.yaml", "**"),
+            ("shop/pay.yaml", "shop/**/pay"),
+            ("pay.yaml", "**/pay"),
+            ("/shop/prod/pay.yaml", "shop/prod/pay"),
+            ("/shop/prod/*.yaml", "shop/prod/*"),
+            ("shop/prod/[.]*", "shop/prod/*"),
+            ("shop/prod/[_-]*", "shop/prod/*"),
+            ("shop/prod/x[é]", "shop/prod/*"),
+            (&format!("shop/prod/{}", "x".repeat(129)), "shop/prod/*"),
+            (&format!("{}/prod/*", "?".repeat(129)), "*/prod/*"),
         ] {
             assert!(Scope::new(&[glob]).unwrap().unmatchable().next().is_some(), "{glob}");
             let advice = unmatchable_advice(glob);
@@ -238,6 +322,44 @@ mod tests {
         }
         for glob in ["!shop/prod/*", "shop/!prod/*", "^shop/prod/*"] {
             assert!(unmatchable_advice(glob).contains("cannot exclude"), "{glob}");
+        }
+    }
+
+    #[test]
+    fn a_glob_is_refused_if_and_only_if_it_matches_no_toggle() {
+        // Each of these that can match a key matches one of at most two characters.
+        const COMPONENTS: [&str; 24] = [
+            "a", "*", "?", "a*", "*b", "?b", "??", "[ab]", "[!a]", "[.]", "[._]*", "-a", ".*", "_", "[a-]b",
+            "a[-.]", "{a,b}", "{a,-b}", "**", "a**", "", "{a/b,a}", "ä", "*[!b]",
+        ];
+        let keys: Vec<String> = ["a", "b"]
+            .iter()
+            .flat_map(|first| ["", "a", "b", ".", "-"].map(|then| format!("{first}{then}")))
+            .collect();
+        let ids: Vec<String> = keys
+            .iter()
+            .flat_map(|one| keys.iter().map(move |two| format!("{one}/{two}")))
+            .flat_map(|pair| keys.iter().map(move |three| format!("{pair}/{three}")))
+            .collect();
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut counts = [0, 0];
+        for _ in 0..600 {
+            let parts: Vec<&str> =
+                (0..random.usize(1..5)).map(|_| COMPONENTS[random.usize(..COMPONENTS.len())]).collect();
+            let glob = parts.join("/");
+            let matcher = parse(&glob).unwrap().compile_matcher();
+            let matches = ids.iter().any(|id| matcher.is_match(id));
+            assert_eq!(is_unmatchable(&glob), !matches, "{glob}");
+            counts[usize::from(matches)] += 1;
+        }
+        assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
+        // The longest key.
+        for (length, matches) in [(128, true), (129, false)] {
+            for one in ["x", "?", "[x-z]"] {
+                assert_eq!(is_unmatchable(&format!("shop/prod/{}", one.repeat(length))), !matches, "{one}");
+                assert_eq!(is_unmatchable(&format!("{}/*/pay", one.repeat(length))), !matches, "{one}");
+                assert_eq!(is_unmatchable(&format!("*/{}*/pay", one.repeat(length))), !matches, "{one}");
+            }
         }
     }
 }

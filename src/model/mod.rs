@@ -54,7 +54,7 @@ pub(crate) use escape::{HarmlessJsonWriter, escaped, exact, harmless_json, is_un
 pub use forge::Forge;
 pub(crate) use forge::WebhookProof;
 pub use glob::ScopeError;
-pub(crate) use glob::unmatchable_advice;
+pub(crate) use glob::{can_be_key, unmatchable_advice};
 pub(crate) use graph::{Components, components};
 pub(crate) use hint::{RunFlags, command_line, hinted, shell_word};
 pub(crate) use hold::{Advice, HoldMemory, TrailerReach, WayOut};

@@ -107,7 +107,7 @@ fn commits(repo: &Repo, history: &str) -> BTreeMap<String, CommitId> {
         repo.git(&["update-ref", "HEAD", &id]);
         ids.insert(name.to_owned(), id);
     }
-    ids.into_iter().map(|(name, id)| (name, id.parse().unwrap())).collect()
+    ids.into_iter().map(|(name, id)| (name, CommitId(id.parse().unwrap()))).collect()
 }
 
 #[test]

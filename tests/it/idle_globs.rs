@@ -88,6 +88,9 @@ fn a_glob_that_can_never_match_is_an_error_with_what_to_write() {
         ("/shop/prod", "`shop/prod/*`"),
         (".*/**", "`*/**`"),
         ("{shop/prod/*,shop/prod/}", "`shop/prod/*`"),
+        ("**/prod/", "`**/prod/*`"),
+        ("shop/**.yaml", "`shop/**`"),
+        ("shop/prod/[.]*", "`shop/prod/*`"),
     ] {
         let world = World::with_pay_applied();
         let is_refused = |run: Gitoggle| {

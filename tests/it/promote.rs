@@ -190,6 +190,7 @@ fn a_glob_selects_toggles_and_must_match_one() {
     promote(&world, "shop/staging shop/production shop/staging/other")
         .exit(64)
         .stderr_contains(&["has no slash"]);
+    promote(&world, "shop/staging shop/production [.]*").exit(64).stderr_contains(&["it matches no toggle"]);
     promote(&world, "shop/nowhere shop/production")
         .exit(1)
         .stderr("error: `shop/nowhere` has no document\nhint: check the name of the environment, `--root` and `--layout`\n");

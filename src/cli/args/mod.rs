@@ -18,7 +18,7 @@ use clap::{ArgMatches, Command as Clap, FromArgMatches as _};
 
 use super::commands::CommandArgs;
 use crate::config::{Command, Flags, SettingInfo, settings};
-use crate::model::{EnvironmentId, Scope, ToggleId, chain, escaped, listed, unmatchable_advice};
+use crate::model::{EnvironmentId, Scope, ToggleId, can_be_key, chain, escaped, listed, unmatchable_advice};
 use verbosity::Verbosity;
 
 /// The parsed arguments.
@@ -205,6 +205,9 @@ pub(super) fn key_glob(text: &str) -> Result<String, String> {
     Scope::new(&[text]).map_err(|error| error.to_string())?;
     if text.contains('/') {
         Err("it is compared with the key of the toggle, which has no slash".to_owned())
+    } else if !can_be_key(text) {
+        Err("it matches no toggle: a key begins with a letter or digit, and has only these, `.`, `_` and `-`"
+            .to_owned())
     } else {
         Ok(text.to_owned())
     }

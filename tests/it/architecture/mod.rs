@@ -29,6 +29,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("prometheus_client", &["admin", "daemon"]),
     ("rcgen", &["sandbox"]),
     ("regex", &["document", "evaluate"]),
+    ("regex_automata", &["model"]),
     // Lent by transport: the others name its types, and make no client.
     ("reqwest", &["forge", "notification", "service", "transport"]),
     ("rustls", &["sandbox", "transport"]),
