@@ -121,7 +121,7 @@ fn can_match(glob: &str, keys: usize) -> bool {
         if key > 0 {
             before = step(&automaton, &before, |byte| byte == b'/');
         }
-        before = after_key(&automaton, before);
+        before = after_key(&automaton, &before);
     }
     let after = closure(&automaton, before, Some(Look::End));
     after.iter().any(|state| matches!(automaton.state(*state), State::Match { .. }))
@@ -136,12 +136,12 @@ fn automaton(glob: &Glob) -> Option<NFA> {
 }
 
 /// Returns the states after a key, of an automaton that is in one of the states `before`.
-fn after_key(automaton: &NFA, before: BTreeSet<StateID>) -> BTreeSet<StateID> {
-    let mut after = step(automaton, &before, |byte| byte.is_ascii_alphanumeric());
+fn after_key(automaton: &NFA, before: &BTreeSet<StateID>) -> BTreeSet<StateID> {
+    let mut after = step(automaton, before, |byte| byte.is_ascii_alphanumeric());
     let mut new = after.clone();
     // What a longer key reaches in a state that a shorter one has reached, the shorter one reaches as well.
     for _ in 1..LONGEST_KEY {
-        new = step(automaton, &new, |byte| Key::is_allowed(byte)).difference(&after).copied().collect();
+        new = step(automaton, &new, Key::is_allowed).difference(&after).copied().collect();
         after.extend(&new);
     }
     after
