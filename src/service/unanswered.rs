@@ -5,8 +5,8 @@ use std::error::Error as _;
 use crate::model::{Certainty, OutcomeKind};
 use crate::service::Outcome;
 use crate::transport::{
-    CORRECT_CLOCK, CertificateFault, Network, certificate_fault, is_without_tls, proxy_fault, reason,
-    sanitized,
+    CORRECT_CLOCK, CertificateFault, Network, certificate_fault, is_without_tls, no_thread, proxy_fault,
+    reason, sanitized,
 };
 
 /// Returns the outcome of a request to the service at `host` that failed without a response. Removes `secret`
@@ -35,6 +35,9 @@ pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str, netwo
 }
 
 fn not_connected(error: &reqwest::Error, secret: &str) -> String {
+    if let Some(error) = no_thread(error) {
+        return error.to_string();
+    }
     if let Some(fault) = proxy_fault(error) {
         return sanitized(&fault.to_string(), secret);
     }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use super::resolver::no_thread;
 use crate::model::{escaped, plain};
 
 /// The last cause of a failed request.
@@ -16,6 +17,9 @@ pub fn reason(error: &(dyn Error + 'static)) -> Reason {
     // parser.
     if chain(error).any(is_cut) {
         return Reason("the connection was closed before the response was complete".to_owned());
+    }
+    if let Some(error) = no_thread(error) {
+        return Reason(error.to_string());
     }
     let text = chain(error).last().unwrap_or(error).to_string();
     Reason(match text.as_str() {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustls::RootCertStore;
@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::proxy::{ProxySettingError, check_proxies};
 use super::read_limited;
+use super::resolver::{NoThread, Resolver, error_of_thread};
 use crate::model::escaped;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -72,6 +73,8 @@ pub enum NetworkError {
     #[error("the CA file `{}` does not contain a PEM certificate", .0.display())]
     NoCertificate(PathBuf),
     #[error(transparent)]
+    NoThread(#[from] NoThread),
+    #[error(transparent)]
     Proxy(#[from] ProxySettingError),
     #[error("could not set up TLS")]
     Tls(#[source] reqwest::Error),
@@ -97,7 +100,7 @@ impl NetworkError {
                  and `?` as `%3F`"
                     .to_owned(),
             ),
-            Self::Tls(_) => None,
+            Self::NoThread(_) | Self::Tls(_) => None,
         }
     }
 }
@@ -116,6 +119,7 @@ impl Network {
             // The service's redirects are never followed (src/source/README.md, "Reading a repository").
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(USER_AGENT)
+            .dns_resolver(Arc::new(Resolver::IN_THREADS))
             .connect_timeout(self.connect_timeout)
             .timeout(timeout)
             .tls_certs_merge(self.checked()?)
@@ -141,13 +145,17 @@ impl Network {
             // No caller follows redirects.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(USER_AGENT)
+            .dns_resolver(Arc::new(Resolver::IN_THREADS))
             .connect_timeout(self.connect_timeout)
             .timeout(timeout);
         let builder = match schemes {
             Schemes::HttpWithoutProxy => builder.no_proxy().tls_certs_merge(self.certificates()?),
             Schemes::HttpsOnly => builder.https_only(true).tls_certs_merge(self.checked()?),
         };
-        builder.build().map_err(NetworkError::Tls)
+        builder.build().map_err(|error| match error_of_thread(&error) {
+            Some(no_thread) => no_thread.into(),
+            None => NetworkError::Tls(error),
+        })
     }
 
     /// Reads the CA file and the proxies, so that a mistake is reported before a connection needs them.
