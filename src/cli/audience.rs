@@ -75,12 +75,13 @@ fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, F
     // What a toggle serves changes with those that it needs.
     for id in all.filter_map(|change| Some((change, change.needed_by()?))).flat_map(needing) {
         if !changes.contains_key(&id)
-            && let Some(payload) = others.find(&id)
+            && let Some(payload) = plan.kept(&id).cloned().or_else(|| others.find(&id))
         {
             changes.insert(id, (Ok(Some(payload.clone())), payload));
         }
     }
-    let audience = Audience::new(&changes, |id| others.find(id), settings.sdks.first());
+    let find = |id: &ToggleId| plan.kept(id).cloned().or_else(|| others.find(id));
+    let audience = Audience::new(&changes, find, settings.sdks.first());
     others.error.map_or(Ok(audience), Err)
 }
 

@@ -60,12 +60,23 @@ pub(super) fn with_dependents(mut plan: Plan, files: &PlanFiles<'_>, rules: &Rul
         return Ok(plan);
     }
     let mut library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
+    let keys = |payload: &Payload| payload.prerequisites().into_iter().map(|one| one.key).collect::<Vec<_>>();
+    // The documents of these, if there are any, do not tell what they need.
+    let mut all_kept: BTreeMap<EnvironmentId, HashMap<&str, Vec<String>>> = BTreeMap::new();
+    for (id, payload) in plan.all_kept() {
+        all_kept.entry(id.environment()).or_default().insert(id.toggle(), keys(payload));
+    }
     let mut indexes = BTreeMap::new();
     for (environment, changes) in changes {
-        let index = index(&mut library, &environment, |key| {
-            let change = changes.get(key)?;
-            Some(change.payload.prerequisites().into_iter().map(|one| one.key).collect())
+        let mut kept = all_kept.remove(&environment).unwrap_or_default();
+        kept.retain(|key, _| !changes.contains_key(*key));
+        let mut index = index(&mut library, &environment, |key| match kept.contains_key(key) {
+            true => Some(Vec::new()),
+            false => Some(keys(&changes.get(key)?.payload)),
         })?;
+        for (key, needed) in kept {
+            needed.iter().for_each(|needed| index.add(key, needed));
+        }
         indexes.insert(environment, index);
     }
     plan.set_dependents(|id| {

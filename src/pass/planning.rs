@@ -35,7 +35,7 @@ pub enum Files {
 pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
     // State before source, as in a pass.
     let planned = plan_over(config, files, &view(config)?, &LiveDifferences::new())?;
-    Ok(Planned { plan: planned.plan.hold_unless_equal(), ..planned })
+    Ok(Planned { plan: planned.plan.shown(), ..planned })
 }
 
 /// Returns the plan of a pass with the state `view` that knows these `drifted` toggles, and its notes. Writes

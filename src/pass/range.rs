@@ -87,7 +87,7 @@ pub fn plan_range(
     let notes = first_pass_notes(&new, &plan, rules).into_iter().chain(uncommitted.flatten());
     let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;
     let notes = notes.chain(plan.idle_orders()).chain(dropped.flatten());
-    Ok(Planned { notes: notes.collect(), plan: plan.hold_unless_equal(), is_forward: true })
+    Ok(Planned { notes: notes.collect(), plan: plan.shown(), is_forward: true })
 }
 
 /// Returns whether a file at `path` would be a document.

@@ -45,6 +45,7 @@ impl DecisionContext<'_> {
         let id = candidate.id.clone();
         let environment = id.environment();
         let pass = self.pass(&candidate, &environment);
+        let kept = Kept::of(&candidate, self.policy).map(Box::new);
         let mut decision = decide(candidate, pass, self.policy, self.overwritten.get(&id));
         // Comes after the decision, because an invalid document and a toggle outside `--only` keep theirs.
         if let (Some(hold), ToggleDecision::Orphan(_) | ToggleDecision::Edit(_)) =
@@ -52,7 +53,7 @@ impl DecisionContext<'_> {
         {
             decision = ToggleDecision::Withhold(Arc::clone(hold));
         }
-        DecidedToggle { id, decision }
+        DecidedToggle { id, decision, kept }
     }
 
     fn pass(&self, candidate: &Candidate, environment: &EnvironmentId) -> PassOrder {
@@ -83,6 +84,7 @@ impl DecisionContext<'_> {
 pub struct DecidedToggle {
     pub(super) id: ToggleId,
     pub(super) decision: ToggleDecision,
+    pub(super) kept: Option<Box<Kept>>,
 }
 
 impl DecidedToggle {
@@ -95,8 +97,8 @@ impl DecidedToggle {
         match &self.decision {
             ToggleDecision::Publish(change) => change.concerns_others(),
             ToggleDecision::Edit(edit) => matches!(**edit, StateEdit::Forget { .. }),
-            ToggleDecision::Nothing | ToggleDecision::Outside { .. } | ToggleDecision::Withhold(_) => false,
-            ToggleDecision::Invalid { .. } | ToggleDecision::Orphan(_) => true,
+            ToggleDecision::Nothing | ToggleDecision::Outside | ToggleDecision::Withhold(_) => false,
+            ToggleDecision::Invalid(_) | ToggleDecision::Orphan(_) => true,
         }
     }
 
@@ -104,10 +106,10 @@ impl DecidedToggle {
     pub fn invalidate(&mut self) {
         let is_unknown = match &self.decision {
             // A toggle outside `--only` has no part in the plan.
-            ToggleDecision::Nothing | ToggleDecision::Outside { .. } => return,
+            ToggleDecision::Nothing | ToggleDecision::Outside => return,
             ToggleDecision::Publish(change) => matches!(change.before, Before::Unknown { .. }),
             ToggleDecision::Edit(_)
-            | ToggleDecision::Invalid { .. }
+            | ToggleDecision::Invalid(_)
             | ToggleDecision::Orphan(_)
             | ToggleDecision::Withhold(_) => false,
         };
@@ -116,15 +118,57 @@ impl DecidedToggle {
             ToggleDecision::Publish(change) if matches!(change.before, Before::Nothing)
         );
         let hold = if is_unknown { hold::unknown_invalid() } else { hold::invalid(!is_new) };
-        let needs = match &self.decision {
-            ToggleDecision::Publish(change) => keys(change.before.prerequisites()),
+        let kept = match &self.decision {
+            ToggleDecision::Publish(change) => Some(Kept::before(&change.before)),
             ToggleDecision::Edit(edit) => match &**edit {
-                StateEdit::SameMeaning(version) => keys(version.payload.prerequisites()),
-                _ => Vec::new(),
+                StateEdit::SameMeaning(version) => Some(Kept::version(&version.payload)),
+                _ => None,
             },
-            _ => Vec::new(),
+            _ => None,
         };
-        self.decision = ToggleDecision::Invalid { hold: Arc::new(hold), needs };
+        self.kept = kept.map(Box::new).or(self.kept.take());
+        self.decision = ToggleDecision::Invalid(Arc::new(hold));
+    }
+}
+
+/// What the service keeps of a toggle whose document is not published.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    /// Whether there is a document, which is invalid or out of scope.
+    pub(super) has_document: bool,
+    /// The keys of the toggles that it may need.
+    pub(super) needs: Vec<String>,
+    /// The targeting, as far as it is known.
+    pub(super) payload: Option<Payload>,
+}
+
+impl Kept {
+    fn of(candidate: &Candidate, policy: &Policy) -> Option<Self> {
+        let is_in_scope = policy.scope.contains(&candidate.id);
+        let has_document = match candidate.desired {
+            _ if !is_in_scope => true,
+            // Of ids that differ only in case, the other one has the document.
+            Desired::Document(_) | Desired::Renamed => return None,
+            Desired::Absent { .. } => false,
+            Desired::Invalid | Desired::Unread { .. } => true,
+        };
+        let kept = match &candidate.applied {
+            AppliedVersion::Document { payload, .. } => Self::version(payload),
+            AppliedVersion::Nothing | AppliedVersion::Unreadable => Self::before(&Before::Nothing),
+            AppliedVersion::Unknown { sent, applied } => {
+                Self::before(&Before::Unknown { sent: sent.clone(), applied: applied.clone() })
+            }
+        };
+        Some(Self { has_document, ..kept })
+    }
+
+    fn version(payload: &Payload) -> Self {
+        Self { has_document: true, needs: keys(payload.prerequisites()), payload: Some(payload.clone()) }
+    }
+
+    fn before(before: &Before) -> Self {
+        let (needs, payload) = (keys(before.prerequisites()), before.payload().cloned());
+        Self { has_document: true, needs, payload }
     }
 }
 
@@ -132,17 +176,12 @@ impl DecidedToggle {
 #[derive(Clone, Debug)]
 pub(super) enum ToggleDecision {
     Edit(Box<StateEdit>),
-    /// The document is invalid, so the service keeps what it has, which needs the toggles with these keys.
-    Invalid {
-        hold: Arc<Hold>,
-        needs: Vec<String>,
-    },
+    /// The document is invalid, so the service keeps what it has.
+    Invalid(Arc<Hold>),
     Nothing,
     Orphan(Box<Orphan>),
-    /// The document is out of scope, so the service keeps what it has, which needs the toggles with these keys.
-    Outside {
-        needs: Vec<String>,
-    },
+    /// The document is out of scope, so the service keeps what it has.
+    Outside,
     Publish(Box<DraftChange>),
     Withhold(Arc<Hold>),
 }
@@ -201,9 +240,7 @@ fn decide(
             AppliedVersion::Unknown { .. } => {
                 ToggleDecision::Withhold(Arc::new(hold::unknown_outside_scope()))
             }
-            AppliedVersion::Document { payload, .. } => {
-                ToggleDecision::Outside { needs: keys(payload.prerequisites()) }
-            }
+            AppliedVersion::Document { .. } => ToggleDecision::Outside,
             AppliedVersion::Nothing | AppliedVersion::Unreadable => ToggleDecision::Nothing,
         };
     }
@@ -223,16 +260,11 @@ fn decide(
 
 /// Holds a toggle whose file says nothing valid. `why` gets whether something is applied.
 fn invalid(applied: &AppliedVersion, why: impl Fn(bool) -> Hold) -> ToggleDecision {
-    let (hold, needs) = match applied {
-        AppliedVersion::Document { payload, .. } => (why(true), payload.prerequisites()),
-        AppliedVersion::Nothing => (why(false), Vec::new()),
-        AppliedVersion::Unreadable => (why(true), Vec::new()),
-        AppliedVersion::Unknown { sent, applied } => {
-            let all = std::iter::once(&sent.payload).chain(applied.as_deref());
-            (hold::unknown_invalid(), all.flat_map(Payload::prerequisites).collect())
-        }
-    };
-    ToggleDecision::Invalid { hold: Arc::new(hold), needs: keys(needs) }
+    ToggleDecision::Invalid(Arc::new(match applied {
+        AppliedVersion::Document { .. } | AppliedVersion::Unreadable => why(true),
+        AppliedVersion::Nothing => why(false),
+        AppliedVersion::Unknown { .. } => hold::unknown_invalid(),
+    }))
 }
 
 fn keys(prerequisites: Vec<Prerequisite>) -> Vec<String> {

@@ -100,18 +100,17 @@ impl Draft {
     }
 
     fn add(&mut self, toggle: DecidedToggle) {
-        let DecidedToggle { id, decision } = toggle;
+        let DecidedToggle { id, decision, kept } = toggle;
+        if let Some(kept) = kept {
+            note_needs(&mut self.plan.needs, &id, kept.needs.clone());
+            self.plan.kept.insert(id.clone(), *kept);
+        }
         match decision {
-            ToggleDecision::Invalid { hold, needs } => {
-                note_needs(&mut self.plan.needs, &id, needs);
-                self.plan.withheld.push(WithheldToggle { id, hold, change: None });
-            }
             ToggleDecision::Nothing => {}
-            ToggleDecision::Outside { needs } => {
-                note_needs(&mut self.plan.needs, &id, needs);
+            ToggleDecision::Outside => {
                 self.plan.outside.insert(id);
             }
-            ToggleDecision::Withhold(hold) => {
+            ToggleDecision::Invalid(hold) | ToggleDecision::Withhold(hold) => {
                 self.plan.withheld.push(WithheldToggle { id, hold, change: None });
             }
             ToggleDecision::Orphan(mut orphan) => {

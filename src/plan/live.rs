@@ -622,28 +622,40 @@ impl Plan {
         let needs = self.needs.get(&change.id.environment());
         let mut search = CircleSearch::of(change);
         while let Some(next) = search.next() {
-            let of_document = needs.and_then(|all| all.get(&next.toggle().to_lowercase()));
-            let of_service = live.get(&next).filter(|_| of_document.is_none() || !sent.contains(&next));
-            let is_closed = match (of_service, of_document) {
+            let has_document = self.has_document(&next);
+            let of_service = live.get(&next).filter(|_| !has_document || !sent.contains(&next));
+            let is_closed = match (of_service, needs.and_then(|all| all.get(&next.toggle().to_lowercase()))) {
                 (Some(Live::Toggle(own)), _) => search.closes(&own.needed_keys()),
-                (_, Some(keys)) => {
-                    search.closes(keys);
-                    // Circles of documents have their own findings and waits.
-                    false
-                }
+                (Some(_), _) if !has_document => false,
+                // Circles of documents have their own findings and waits.
+                (_, Some(keys)) => search.closes(keys) && !has_document,
                 (_, None) => false,
             };
             if is_closed {
-                return Some(hold::circle_on_service(next.toggle(), of_document.is_some()));
+                return Some(hold::circle_on_service(next.toggle(), has_document));
             }
         }
         None
+    }
+
+    /// Returns the plan as it is shown if the service was not read: a pass learns there of a circle with what
+    /// the service keeps of removed documents.
+    pub(crate) fn shown(mut self) -> Self {
+        if self.kept.values().any(|kept| !kept.has_document) {
+            let circle = |change: &Change| self.circle_on_service(change, &BTreeMap::new(), &BTreeSet::new());
+            let held = self.changes.iter().filter_map(|change| Some((change.id.clone(), circle(change)?)));
+            let held = held.map(|(id, hold)| (id, Arc::new(hold))).collect();
+            self = self.withhold(&held);
+            self.hold_for_others(&BTreeMap::new());
+        }
+        self.hold_unless_equal()
     }
 
     /// Returns whether there is a document of a toggle that a change leads to.
     pub(crate) fn has_document(&self, id: &ToggleId) -> bool {
         let needs = self.needs.get(&id.environment());
         needs.is_some_and(|needs| needs.contains_key(&id.toggle().to_lowercase()))
+            && self.kept.get(id).is_none_or(|kept| kept.has_document)
     }
 
     /// Notes what changes were sent over.

@@ -7,12 +7,13 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::change::same_environment;
+use super::decide::Kept;
 use super::order::{self, Needs, Turn};
 use super::{Change, DriftReport, Orphan, Overrides, Overwrite, StateEdit, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{
-    Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, Prerequisite, RequestDigest, ReturnType,
-    ReviewedChanges, ToggleId, counted, hex,
+    Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, Payload, Prerequisite, RequestDigest,
+    ReturnType, ReviewedChanges, ToggleId, counted, hex,
 };
 
 /// Everything that one pass would do. All lists are sorted by toggle.
@@ -45,6 +46,8 @@ pub struct Plan {
     pub(super) longest_chain: usize,
     /// The toggles outside of the scope whose documents are not what is applied.
     pub(super) outside: BTreeSet<ToggleId>,
+    /// What the service keeps of the toggles whose documents are not published.
+    pub(super) kept: BTreeMap<ToggleId, Kept>,
     pub(super) stopped: Option<Stopped>,
     /// Whether a pass refuses the revision or the state, as a note says, and sends nothing.
     pub(super) is_refused: bool,
@@ -157,6 +160,7 @@ impl Plan {
             dependents: Needs::new(),
             longest_chain: usize::MAX,
             outside: BTreeSet::new(),
+            kept: BTreeMap::new(),
             stopped: None,
             is_refused: false,
             drift: None,
@@ -301,6 +305,16 @@ impl Plan {
         }
     }
 
+    /// Returns what the service keeps of a toggle whose document is not published, as far as it is known.
+    pub(crate) fn kept(&self, id: &ToggleId) -> Option<&Payload> {
+        self.kept.get(id)?.payload.as_ref()
+    }
+
+    /// Returns the same of all such toggles.
+    pub(crate) fn all_kept(&self) -> impl Iterator<Item = (&ToggleId, &Payload)> {
+        self.kept.iter().filter_map(|(id, kept)| Some((id, kept.payload.as_ref()?)))
+    }
+
     /// Returns the changes that are sent to the service.
     pub fn requests(&self) -> impl Iterator<Item = &Change> {
         self.changes.iter().filter(|change| self.is_request(change))
@@ -329,7 +343,7 @@ impl Plan {
     }
 
     /// Returns the plan as it is shown: what is sent only if the service has it already is held.
-    pub(crate) fn hold_unless_equal(mut self) -> Self {
+    pub(super) fn hold_unless_equal(mut self) -> Self {
         let held = std::mem::take(&mut self.unless_equal);
         self.withhold(&held)
     }

@@ -619,6 +619,60 @@ fn what_the_service_refused_is_tried_again_when_a_toggle_that_it_needs_changes()
     assert_eq!((needed("a"), needed("z")), (1, 0));
 }
 
+#[test]
+fn a_circle_with_a_removed_toggle_is_held_by_plan_and_apply_in_the_same_words() {
+    for on_remove in ["keep", "disable", "forget"] {
+        let service = LiveService::start(&json!(["a", "z"].map(unconfigured)));
+        commit(&service, &[("a", &["z"]), ("z", &[])], "Add toggles");
+        service.apply().set("first-pass", "assert").exit(0).any_output();
+        service.world.repo.remove("shop/prod/a.yaml");
+        commit(&service, &[("z", &["a"])], "Remove a, and let z need it");
+        let held = [
+            "held shop/prod/z",
+            "with what the service has of `a`, which has no document, prerequisites would form a circle",
+        ];
+        let of_state = service.connected(service.world.plan()).unset("timeout");
+        for plan in [of_state.clone(), plan_of_last_commit(&service.world), of_state.arg("--live")] {
+            plan.set("on-remove", on_remove)
+                .arg("--allow-mass-change")
+                .exit(0)
+                .any_stderr()
+                .stdout_contains(&held);
+        }
+        let apply = || service.apply().set("on-remove", on_remove).arg("--allow-mass-change");
+        apply().exit(4).any_stderr().stdout_contains(&held).never_says(&["failed shop/prod/z"]);
+        // As the reason says, one way out is to change `a` on the service.
+        let mut content = service.request("GET", &targeting("a"), None)["content"].clone();
+        content["prerequisites"] = json!([]);
+        service.edit("a", json!({ "comment": "by hand", "disabled": false, "content": content }));
+        apply().exit(0).any_stderr().stdout_contains(&["applied shop/prod/z (update)"]);
+    }
+}
+
+#[test]
+fn toggles_that_stay_as_they_are_on_the_service_are_named_and_counted() {
+    let service = LiveService::start(&json!(["base", "broken", "fine", "removed"].map(unconfigured)));
+    let all: &[(&str, &[&str])] =
+        &[("base", &[]), ("broken", &["base"]), ("fine", &["base"]), ("removed", &["base"])];
+    commit(&service, all, "Add toggles");
+    service.apply().set("first-pass", "assert").exit(0).any_output();
+    let repo = &service.world.repo;
+    repo.file("shop/prod/base.yaml", toggle(&[], SWITCH).replace("\"18\"", "\"21\""));
+    // The last applied version needs `base`, and this one says nothing of it.
+    repo.file("shop/prod/broken.yaml", toggle(&[], SWITCH).replace("select: 1", "select: 7"));
+    repo.remove("shop/prod/removed.yaml").commit("Raise the age");
+    let users = service.world.write("users.csv", "key,age\nu1,17\nu2,19\nu3,22\n");
+    let of_state = service.connected(service.world.plan()).unset("timeout");
+    for plan in [plan_of_last_commit(&service.world), of_state] {
+        plan.clone().exit(3).any_stderr().stdout_contains(&["`broken`, `fine`, `removed` need this"]);
+        plan.set("audience", &users).exit(3).any_stderr().stdout_contains(&[
+            "`broken` needs this: 1 of 3 users switches",
+            "`fine` needs this: 1 of 3 users switches",
+            "`removed` needs this: 1 of 3 users switches",
+        ]);
+    }
+}
+
 /// A plan of `world` that compares with the revision before.
 fn plan_of_last_commit(world: &World) -> Gitoggle {
     featureprobe(world.local("plan").set("from", "HEAD~1").set("to", "HEAD"))

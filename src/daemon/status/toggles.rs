@@ -182,7 +182,7 @@ pub fn status(config: &Config) -> Result<StatusReport, Error> {
     let view = planning::view(config)?;
     planning::with_snapshot(&config.source, |snapshot| {
         let planned = planning::plan_read_only(snapshot, &view, &LiveDifferences::new(), config)?;
-        let planned = Planned { plan: planned.plan.hold_unless_equal(), ..planned };
+        let planned = Planned { plan: planned.plan.shown(), ..planned };
         let mut status = of(&planned, &view, config)?;
         status.source.set_head(snapshot.commit());
         Ok(StatusReport { planned, status })
