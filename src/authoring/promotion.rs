@@ -23,6 +23,8 @@ pub(crate) struct PromotionReport {
     pub findings: Vec<Diagnostic>,
     /// The globs that match no toggle.
     pub unmatched: Vec<String>,
+    /// The written documents that Git ignores, so that they are not committed.
+    pub ignored: Vec<String>,
     /// The copied toggles whose prerequisite has no document in the target, with the key of that one.
     pub lacking: Vec<(String, String)>,
 }
@@ -78,7 +80,21 @@ pub(crate) fn promote(
         report.results.insert(key.clone(), result);
     }
     report.lacking = lacking(&report, &target);
+    report.ignored = ignored(&report, place)?;
     Ok(report)
+}
+
+/// Returns the written documents that Git ignores.
+fn ignored(report: &PromotionReport, place: DocumentPlace<'_>) -> Result<Vec<String>, AuthoringError> {
+    let written = report.results.values().filter_map(|result| match result {
+        PromotionResult::Copied { path, .. } => Some(path.clone()),
+        PromotionResult::Failed(_) | PromotionResult::Unchanged => None,
+    });
+    let mut written: BTreeSet<String> = written.collect();
+    for path in WorkTree::open(place.folder, place.root)?.files()? {
+        written.remove(&join(place.root, &String::from_utf8_lossy(&path)));
+    }
+    Ok(written.into_iter().collect())
 }
 
 /// Returns the copied toggles with each prerequisite that has no document in the target.

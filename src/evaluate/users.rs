@@ -48,6 +48,8 @@ pub(crate) fn count_users(
 struct Header {
     names: Vec<String>,
     delimiter: u8,
+    /// Whether a blank follows each delimiter, as people write lists. It belongs to no value.
+    is_spaced: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -69,6 +71,7 @@ impl Header {
             return Ok(Err("the header of the audience is not UTF-8".to_owned()));
         };
         let (record, delimiter) = first_record(text).map_err(io::Error::other)?;
+        let is_spaced = record.len() > 1 && record.iter().skip(1).all(|field| field.starts_with(b" "));
         let mut names: Vec<String> = Vec::new();
         for field in &record {
             let name = String::from_utf8_lossy(field).trim().to_owned();
@@ -78,7 +81,16 @@ impl Header {
             }
             names.push(name);
         }
-        Ok(Ok(Self { names, delimiter }))
+        if let [name] = names.as_slice()
+            && name.contains(['|', ':', '=', '{', '['])
+        {
+            let shown = escaped(&cut(name, 60)).to_string();
+            return Ok(Err(format!(
+                "the header of the audience has the one column `{shown}`: write CSV with commas, whose header names `key` and \
+                 the attributes, or one JSON object per line"
+            )));
+        }
+        Ok(Ok(Self { names, delimiter, is_spaced }))
     }
 
     fn columns(&self, person: &Person<'_>) -> Vec<Column> {
@@ -125,7 +137,7 @@ fn count_csv(
         .expect("memory is readable, and any number of fields is allowed")
     {
         let line = chunk.first_line + line_of(&record, chunk);
-        match fill(&record, &columns, person) {
+        match fill(&record, &columns, header.is_spaced, person) {
             Ok(()) => audience.count(person, line, tally),
             Err(reason) => tally.broken(line, reason),
         }
@@ -142,7 +154,12 @@ fn line_of(record: &ByteRecord, chunk: &Chunk) -> u64 {
     position.line() - 1 + u64::from(byte == Some(&b'\n'))
 }
 
-fn fill(record: &ByteRecord, columns: &[Column], person: &mut Person<'_>) -> Result<(), String> {
+fn fill(
+    record: &ByteRecord,
+    columns: &[Column],
+    is_spaced: bool,
+    person: &mut Person<'_>,
+) -> Result<(), String> {
     if record.len() != columns.len() {
         return Err(format!(
             "the line has {}, and the header has {}",
@@ -151,7 +168,8 @@ fn fill(record: &ByteRecord, columns: &[Column], person: &mut Person<'_>) -> Res
         ));
     }
     person.reset(None);
-    for (field, column) in record.iter().zip(columns).filter(|(field, _)| !field.is_empty()) {
+    let fields = record.iter().map(|field| if is_spaced { field.trim_ascii_start() } else { field });
+    for (field, column) in fields.zip(columns).filter(|(field, _)| !field.is_empty()) {
         let text = || std::str::from_utf8(field).map_err(|_| "the line is not UTF-8".to_owned());
         match column {
             Column::Key => person.set_key(text()?),

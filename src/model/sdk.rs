@@ -1,5 +1,6 @@
 //! The SDKs that evaluate toggles in a team's services.
 
+use std::fmt;
 use std::str::FromStr;
 
 super::words! {
@@ -76,6 +77,15 @@ impl Sdks {
 impl Default for Sdks {
     fn default() -> Self {
         Self::ALL
+    }
+}
+
+impl fmt::Display for Sdks {
+    /// Writes the names as [`Sdks::from_str`] reads them, the first one first.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.first.as_str())?;
+        let others = Sdk::ALL.into_iter().filter(|sdk| self.has(*sdk) && *sdk != self.first);
+        others.into_iter().try_for_each(|sdk| write!(f, " {}", sdk.as_str()))
     }
 }
 

@@ -217,7 +217,7 @@ pub(crate) fn test_json<'a>(
 
 /// Returns one suite per file. Its name says which SDK's rules decide, because the format has no other place for
 /// that which CI systems show.
-pub(crate) fn test_suites(run: &TestRun) -> Vec<JunitSuite> {
+pub(crate) fn test_suites(run: &TestRun, with_coverage: bool) -> Vec<JunitSuite> {
     let mut suites: Vec<JunitSuite> = Vec::new();
     let as_evaluated = format!("as {} evaluates it", run.sdks.first().versioned());
     let mut add = |path: &str, case| {
@@ -266,6 +266,17 @@ pub(crate) fn test_suites(run: &TestRun) -> Vec<JunitSuite> {
             }),
         };
         add(&finding.path, case);
+    }
+    for Unreached { toggle, file, serves, .. } in run.unreached.iter().filter(|_| with_coverage) {
+        for UnreachedServe { line, label } in serves {
+            let message = format!("no expectation reaches {label} in {}:{line}", escaped(file));
+            let case = JunitCase {
+                class: toggle.as_str().to_owned(),
+                name: format!("{label} (coverage)"),
+                problem: Some(JunitProblem::new(JunitKind::Skipped, &message)),
+            };
+            add(file, case);
+        }
     }
     suites
 }

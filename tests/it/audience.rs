@@ -123,6 +123,20 @@ fn csv_and_json_lines_mean_the_same() {
 }
 
 #[test]
+fn a_blank_behind_each_comma_belongs_to_no_value() {
+    let world = world();
+    for (csv, switched) in [
+        ("key, age\na, 20\nb, 22\nc,  19\n", 2),
+        ("key; age\na; 20\n", 1),
+        // Here it does: the header has none, and no SDK reads this number.
+        ("key,age\na, 20\n", 0),
+    ] {
+        let json = plan(&world, csv).set("output", "json").exit(0).json();
+        assert_eq!(change(&json)["switched"], switched, "{csv}");
+    }
+}
+
+#[test]
 fn without_an_audience_a_plan_does_not_mention_users() {
     let world = world();
     for output in OutputFormat::WORDS {
@@ -171,6 +185,8 @@ fn a_file_that_is_no_audience_fails() {
         ("key,age,age\na,1,2\n", "names `age` twice"),
         ("\"key\n", "a quote is not closed"),
         ("key;age;age\n", "names `age` twice"),
+        ("key|age\na|19\n", "has the one column `key|age`: write CSV with commas"),
+        ("- key: a\n  age: 19\n", "has the one column `- key: a`"),
     ] {
         plan(&world, users).exit(1).stderr_contains(&[needle]);
         plan(&world, users).set("output", "json").exit(1).stdout_contains(&[needle]).any_stderr();

@@ -147,6 +147,45 @@ fn the_kind_of_service_is_set_wherever_the_program_runs() {
 }
 
 #[test]
+fn the_sdks_are_set_wherever_the_program_runs() {
+    let world = World::new();
+    let folder = world.path("starter");
+    let says = ["  gitoggle validate --sdks 'python node'\n"];
+    world.bare("init").set("sdks", "python node").arg(&folder).exit(0).any_stdout().stderr_contains(&says);
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let workflow: serde_json::Value = serde_yaml::from_str(&read(".github/workflows/gitoggle.yaml")).unwrap();
+    assert_eq!(workflow["env"]["GITOGGLE_SDKS"], "python node");
+    assert_eq!(workflow["env"]["GITOGGLE_SERVICE_KIND"], "${{ vars.GITOGGLE_SERVICE_KIND }}");
+    let hooks = read(".pre-commit-config.yaml");
+    assert_eq!(hooks.matches(" --sdks 'python node'\n").count(), 3, "{hooks}");
+    assert!(read("README.md").contains("\nSet `GITOGGLE_SDKS='python node'` for these commands.\n"));
+}
+
+#[test]
+fn documents_in_other_places_are_refused() {
+    let world = World::new();
+    for setting in ["root: cfg", "layout: \"{environment}/{project}/{toggle}.yaml\""] {
+        let folder = world.path("starter");
+        let config = world.write("gitoggle.yaml", setting);
+        let init = world.bare("init").arg("--config").arg(config).arg(&folder).exit(64);
+        init.stderr_contains(&["`init` creates documents at `{project}/{environment}/{toggle}.yaml`"]);
+        assert!(!folder.exists());
+    }
+}
+
+#[test]
+fn a_document_with_the_other_extension_stays() {
+    let world = World::new();
+    let folder = world.path("starter");
+    std::fs::create_dir_all(folder.join("shop/staging")).unwrap();
+    std::fs::write(folder.join("shop/staging/new-homepage.yml"), "mine").unwrap();
+    let says =
+        ["kept the existing shop/staging/new-homepage.yml\n", "created shop/production/new-homepage.yaml\n"];
+    world.bare("init").within(&folder).exit(0).stdout_contains(&says).any_stderr();
+    assert!(!folder.join("shop/staging/new-homepage.yaml").exists());
+}
+
+#[test]
 fn an_existing_file_stays() {
     let world = World::new();
     let folder = world.path("starter");

@@ -104,6 +104,17 @@ fn what_a_copy_breaks_in_the_target_is_an_error_at_its_place() {
 }
 
 #[test]
+fn a_copy_that_git_ignores_is_named() {
+    let world = World::new();
+    world.repo.write("shop/staging/pay.yaml", doc(21)).write("shop/staging/cart.yaml", doc(21));
+    world.repo.write(".gitignore", "shop/production/pay.yaml\n");
+    promote(&world, "shop/staging shop/production --create").exit(0).any_stdout().stderr(
+        "note: Git ignores 1 written document, `shop/production/pay.yaml` first, so a commit leaves them out; check \
+         `.gitignore`\n",
+    );
+}
+
+#[test]
 fn a_document_whose_name_differs_only_in_case_is_that_of_the_toggle() {
     let world = World::new();
     world.repo.write("shop/staging/pay.yaml", doc(21));

@@ -242,6 +242,13 @@ tested 1 expectation in 1 file as the Rust SDK 2.3 evaluates them: all met
     let json = test(&world).arg("--coverage").set("output", "json").exit(0).json();
     assert_valid(&world, "test-results", &json);
     assert_eq!(json["unreached"][1]["serves"][0]["line"], 7);
+    let junit = test(&world).arg("--coverage").set("output", "junit").exit(0);
+    junit.stdout_contains(&["no expectation reaches rule `adults` in shop/prod/pay.yaml:7"]);
+    test(&world)
+        .within(world.repo.path())
+        .args("shop/prod/pay.test.yaml --coverage")
+        .exit(0)
+        .stdout_contains(&["not reached shop/prod/pay.yaml:7 rule `adults`\n"]);
     let json = test(&world).set("output", "json").exit(0).json();
     assert!(json["unreached"].is_null());
 }

@@ -91,6 +91,16 @@ pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
     finish(Imported { report, problem, message: None }, settings)
 }
 
+/// Says which of the written documents Git ignores.
+pub(super) fn note_ignored(ignored: &[String]) -> Result<(), Failure> {
+    let Some(first) = ignored.first() else { return Ok(()) };
+    let documents = counted(ignored.len(), "written document");
+    let first = escaped(first);
+    note(&format!(
+        "note: Git ignores {documents}, `{first}` first, so a commit leaves them out; check `.gitignore`\n"
+    ))
+}
+
 /// Imports the toggles that differ from what was applied, and writes a commit message.
 fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, Failure> {
     let write = |text: &str| match &args.message_file {
@@ -164,13 +174,7 @@ fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure
         let documents = counted(different, "different document");
         note(&format!("note: kept {documents}; `--overwrite` replaces documents\n"))?;
     }
-    if let Some(first) = report.ignored.first() {
-        let documents = counted(report.ignored.len(), "written document");
-        let first = escaped(first);
-        note(&format!(
-            "note: Git ignores {documents}, `{first}` first, so a commit leaves them out; check `.gitignore`\n"
-        ))?;
-    }
+    note_ignored(&report.ignored)?;
     if let Some(text) = wrong_references(&report, settings) {
         note(&text)?;
     }

@@ -9,9 +9,9 @@ use crate::authoring::{WriteResult, create_files};
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{note, print};
 use crate::config::Settings;
-use crate::document::{self};
+use crate::document::{self, Layout};
 use crate::git::Sample;
-use crate::model::{ServiceKind, command_line, escaped, shell_word};
+use crate::model::{Sdks, ServiceKind, command_line, escaped, listed, shell_word};
 use crate::source::worktree::{is_bare, is_same_folder, top_of};
 
 /// Create a starter repository
@@ -38,11 +38,15 @@ const FILES: [(&str, &str); 8] = [
     ("shop/staging/new-homepage.yaml", include_str!("templates/new-homepage.yaml")),
 ];
 
+/// The documents among them, with the other extension.
+const OTHERS: [&str; 2] = ["shop/production/new-homepage.yml", "shop/staging/new-homepage.yml"];
+
 /// The beginning of the workflow that others copy.
 const COPY: &str = "# Copy this file to .github/workflows/gitoggle.yaml.\n#\n";
 
 pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Failure> {
     let folder = args.folder.as_path();
+    refuse_other_places(settings)?;
     refuse_inside(folder)?;
     let attempt = format!("create `{}`", escaped(&folder.to_string_lossy()));
     std::fs::create_dir_all(folder).map_err(Failure::could_not(attempt))?;
@@ -50,8 +54,9 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
         Sample::create(folder).map_err(Failure::failed)?;
     }
     let mut text = String::new();
-    let files = files(settings.service_kind)?;
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
+    let files = files(settings)?;
+    let files: Vec<(&str, &str)> =
+        files.iter().map(|(path, text)| (present(folder, path), &**text)).collect();
     for (path, result) in create_files(folder, &files)? {
         let verb = match result {
             WriteResult::Written => "created",
@@ -65,7 +70,7 @@ pub(super) fn run(settings: &Settings, args: &InitArgs) -> Result<ExitStatus, Fa
 }
 
 /// Returns the files to create, sorted by path: paths with their contents.
-fn files(kind: ServiceKind) -> Result<Vec<(&'static str, Cow<'static, str>)>, Failure> {
+fn files(settings: &Settings) -> Result<Vec<(&'static str, Cow<'static, str>)>, Failure> {
     let schema = |schema| {
         let text = serde_json::to_string_pretty(&schema).map_err(Failure::failed)?;
         Ok::<_, Failure>(Cow::from(text + "\n"))
@@ -73,10 +78,10 @@ fn files(kind: ServiceKind) -> Result<Vec<(&'static str, Cow<'static, str>)>, Fa
     let fixed = FILES.into_iter().map(|(path, text)| {
         // The file is where the others are copied to.
         let text = text.strip_prefix(COPY).unwrap_or(text);
-        (path, for_kind(text, kind))
+        (path, with_choices(text, settings))
     });
     let mut files: Vec<_> = fixed.collect();
-    files.push((".vscode/gitoggle.schema.json", schema(document::schema(kind))?));
+    files.push((".vscode/gitoggle.schema.json", schema(document::schema(settings.service_kind))?));
     files.push((".vscode/gitoggle.test.schema.json", schema(document::test_schema())?));
     files.sort_unstable();
     Ok(files)
@@ -115,24 +120,51 @@ fn next_steps(folder: &Path, kind: ServiceKind) -> String {
     )
 }
 
-/// Returns a file with the kind of service in it, wherever it runs the program.
-fn for_kind(text: &'static str, kind: ServiceKind) -> Cow<'static, str> {
-    if kind == ServiceKind::default() {
-        return Cow::from(text);
+/// Returns a file with the kind of service and the SDKs in it, wherever it runs the program.
+fn with_choices(text: &'static str, settings: &Settings) -> Cow<'static, str> {
+    let kind = Some(settings.service_kind).filter(|kind| *kind != ServiceKind::default());
+    let sdks = Some(settings.sdks).filter(|sdks| *sdks != Sdks::default()).map(|sdks| sdks.to_string());
+    let mut text = Cow::from(text);
+    if let Some(kind) = kind.filter(|kind| kind.can().read_live) {
+        // The job for drift asks for a kind that can be read, at the end of its condition.
+        let asked = format!(" && vars.GITOGGLE_SERVICE_KIND == '{}'", kind.as_str());
+        text = text.replace(&asked, "").into();
     }
-    let (kind, is_readable) = (kind.as_str(), kind.can().read_live);
-    let of_hook = format!(" --service-kind {kind}\n        language: system");
-    let of_readme = format!("Set `GITOGGLE_SERVICE_KIND={kind}` for these commands.\n\n`.github/workflows");
-    // The job for drift asks for a kind that can be read, at the end of its condition.
-    let lines = text.split('\n').map(|line| match line.split_once(" && vars.GITOGGLE_SERVICE_KIND") {
-        Some((rest, _)) if is_readable => rest,
-        _ => line,
-    });
-    let text = lines.collect::<Vec<_>>().join("\n");
-    let text = text.replace("${{ vars.GITOGGLE_SERVICE_KIND }}", kind);
-    let text = text.replace("\n        language: system", &of_hook);
-    let text = text.replace("`.github/workflows", &of_readme);
-    Cow::from(text)
+    let kind = kind.map(|kind| ("--service-kind", "GITOGGLE_SERVICE_KIND", kind.as_str().to_owned()));
+    let sdks = sdks.map(|sdks| ("--sdks", "GITOGGLE_SDKS", sdks));
+    let choices: Vec<(&str, &str, String)> = kind.into_iter().chain(sdks).collect();
+    if choices.is_empty() {
+        return text;
+    }
+    let of = |one: &dyn Fn(&(&str, &str, String)) -> String| choices.iter().map(one).collect::<Vec<_>>();
+    let flags = of(&|(flag, _, value)| format!(" {flag} {}", shell_word(value))).concat();
+    let lines = of(&|(_, name, value)| format!("  {name}: {value}\n")).concat();
+    let words = of(&|(_, name, value)| format!("`{name}={}`", shell_word(value)));
+    let words = format!("Set {} for these commands.\n\n`.github/workflows", listed(&words));
+    let line = "  GITOGGLE_SERVICE_KIND: ${{ vars.GITOGGLE_SERVICE_KIND }}\n";
+    let kept = if lines.contains("GITOGGLE_SERVICE_KIND") { "" } else { line };
+    text.replace(line, &format!("{kept}{lines}"))
+        .replace("\n        language: system", &format!("{flags}\n        language: system"))
+        .replace("`.github/workflows", &words)
+        .into()
+}
+
+/// Returns the path of a document that is there with the other extension, or else `path`.
+fn present(folder: &Path, path: &'static str) -> &'static str {
+    let other = path
+        .strip_suffix(".yaml")
+        .and_then(|stem| OTHERS.iter().find(|one| one.strip_suffix(".yml") == Some(stem)));
+    other.copied().filter(|other| folder.join(other).exists()).unwrap_or(path)
+}
+
+/// Refuses settings for which the starter documents would be in the wrong places.
+fn refuse_other_places(settings: &Settings) -> Result<(), Failure> {
+    if settings.root.is_empty() && settings.layout == Layout::default() {
+        return Ok(());
+    }
+    let message = format!("`init` creates documents at `{}` of the repository alone", Layout::default());
+    Err(Failure::new(ExitStatus::Usage, message)
+        .hint("run it without `root` and `layout`, and move the documents afterwards"))
 }
 
 /// Refuses a folder of an existing repository other than the top of its work tree. Neither the forge nor

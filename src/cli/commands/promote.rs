@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Args;
 
 use super::diff::{FORMATS, ShownDiff, distinct, folder, invalid, place};
+use super::import::note_ignored;
 use crate::authoring::{self, AuthoringError, PromotionReport, PromotionResult};
 use crate::cli::args::{environment, key_glob};
 use crate::cli::failure::{ExitStatus, Failure};
@@ -82,6 +83,7 @@ pub(super) fn run(settings: &Settings, args: &PromoteArgs) -> Result<ExitStatus,
              copies it\n"
         )))?;
     }
+    note_ignored(&report.ignored)?;
     if shown.failed.is_empty() {
         return Ok(invalid(&report.findings));
     }

@@ -189,9 +189,11 @@ fn add_unreached(
     run: &mut TestRun,
 ) -> Result<(), Failure> {
     for id in documents.toggles().filter(|id| wanted(id)) {
-        let Some(found) = documents.read(id)?.filter(|found| is_within(&found.path, within)) else {
+        let Some(found) = documents.read(id)? else { continue };
+        let test = documents.tests().get(id).map(|file| &file.path);
+        if !test.into_iter().chain([&found.path]).any(|path| is_within(path, within)) {
             continue;
-        };
+        }
         match found.document.payload {
             Some(_) => run.unreached.extend(unreached(id, &found, reached.get(id), sdks)),
             // Nothing is known of its rules, so it must not count as covered. `load` has reported those
@@ -306,6 +308,7 @@ fn line(lines: &ServeLines, place: ServePlace) -> u32 {
 fn print_junit(tested: &TestReport, _: &Settings) -> Result<(), Failure> {
     let problem = tested.problem.as_ref();
     let problem = problem.map(|problem| failed_suite("test", &problem.json_error().message));
-    let suites: Vec<JunitSuite> = test_suites(&tested.run).into_iter().chain(problem).collect();
+    let suites = test_suites(&tested.run, tested.with_coverage);
+    let suites: Vec<JunitSuite> = suites.into_iter().chain(problem).collect();
     print(&junit(&suites))
 }
