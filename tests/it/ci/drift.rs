@@ -1,14 +1,15 @@
 //! The scheduled jobs: drift becomes one pull request, which each run updates and none merges.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::github::github;
 use super::gitlab::gitlab;
-use super::mirror::Mirror;
+use super::mirror::{self, Mirror};
 use super::{Hosted, Job, SERVICE_TOKEN};
-use crate::forge::stand_in::Kind;
+use crate::forge::stand_in::{FORGE_TOKEN, Kind};
 use crate::support::{Repo, body};
 
 const BRANCH: &str = "refs/heads/gitoggle-drift";
@@ -130,6 +131,19 @@ impl Hosted {
     }
 }
 
+/// Makes a folder with all programs of this machine but curl.
+fn without_curl(folder: &Path) {
+    std::fs::create_dir(folder).unwrap();
+    for place in std::env::split_paths(&std::env::var_os("PATH").unwrap()) {
+        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            if entry.file_name() != "curl" {
+                // The first of a name is the one that is found.
+                let _ = std::os::unix::fs::symlink(entry.path(), folder.join(entry.file_name()));
+            }
+        }
+    }
+}
+
 fn is_of_others(request: &Value) -> bool {
     *request == strangers() || *request == to_another_base()
 }
@@ -221,6 +235,42 @@ fn the_pipeline_of_gitlab_turns_drift_into_one_merge_request() {
     job("closed").exits(0, &["replaced shop/prod/pay"]);
     assert_eq!(hosted.open_requests(), 1);
     assert_ne!(hosted.drift_branch(), pushed);
+    hosted.forge.held().is_away = true;
+    job("away").exits(1, &["the forge is away"]);
+    hosted.forge.held().is_away = false;
+}
+
+#[test]
+fn the_pipeline_of_gitlab_asks_the_forge_without_curl_and_with_no_token_in_an_argument() {
+    let hosted = Hosted::with_service(Kind::GitLab, "featureprobe");
+    Repo::at(&hosted.origin).git(&["config", "receive.advertisePushOptions", "true"]);
+    let (mirror, tools, base_url) = (Mirror::new(), hosted.world.path("tools"), hosted.base_url());
+    let service = mirror.serve();
+    without_curl(&tools);
+    let arguments = hosted.world.path("again.arguments");
+    mirror::program(
+        &hosted.world.path("own/wget"),
+        &format!("echo \"$*\" >>{}; exec {}/wget \"$@\"", arguments.display(), tools.display()),
+    );
+    let certificates = format!("ca_certificate = {}\n", hosted.world.ca().display());
+    let certificates = hosted.world.write("wgetrc", &certificates).display().to_string();
+    let path = [hosted.world.path("own"), tools].map(|folder| folder.display().to_string()).join(":");
+    let scheduled = [
+        ("CI_PIPELINE_SOURCE", "schedule"),
+        ("GITOGGLE_BASE_URL", base_url.as_str()),
+        ("GITOGGLE_TOKEN", SERVICE_TOKEN),
+        ("PATH", &path),
+        ("WGETRC", &certificates),
+    ];
+    let job = |name: &str| {
+        let clone = hosted.clone(name, "origin/main");
+        gitlab(&hosted, &service.url(), "gitoggle-drift", &clone, &scheduled)
+    };
+    hosted.changes(30, "an incident");
+    job("first").exits(0, &["replaced shop/prod/pay"]);
+    job("again").exits(0, &["replaced shop/prod/pay"]);
+    let asked = std::fs::read_to_string(&arguments).unwrap();
+    assert!(asked.contains("/merge_requests?") && !asked.contains(FORGE_TOKEN), "{asked}");
     hosted.forge.held().is_away = true;
     job("away").exits(1, &["the forge is away"]);
     hosted.forge.held().is_away = false;

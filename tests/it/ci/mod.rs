@@ -83,6 +83,26 @@ fn expanded(text: &str, values: &[(&str, &str)]) -> String {
     text
 }
 
+/// Fills `folder` with programs that write their arguments down.
+fn watch(folder: &Path) {
+    if folder.exists() {
+        return;
+    }
+    std::fs::create_dir(folder).unwrap();
+    for name in ["awk", "cat", "curl", "git", "grep", "head", "sed", "tail", "tr", "wget"] {
+        let real = program(name);
+        let script = format!("printf '%s\\n' \"{name} $*\" >>\"$ARGUMENTS\"; exec {} \"$@\"", real.display());
+        mirror::program(&folder.join(name), &script);
+    }
+}
+
+/// Returns where a program of this machine is.
+fn program(name: &str) -> PathBuf {
+    let places = std::env::var_os("PATH").unwrap();
+    let found = std::env::split_paths(&places).map(|place| place.join(name)).find(|path| path.exists());
+    found.unwrap_or_else(|| panic!("{name} is not installed"))
+}
+
 /// What a job printed, and its exit code.
 struct Job {
     code: i32,
@@ -194,7 +214,10 @@ impl Hosted {
         std::fs::create_dir_all(&home).unwrap();
         let built = Path::new(env!("CARGO_BIN_EXE_gitoggle")).parent().unwrap();
         let program = self.path.get().map_or(built, PathBuf::as_path);
-        let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+        let (watched, arguments) = (self.world.path("watched"), clone.path().with_extension("arguments"));
+        watch(&watched);
+        let places = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{}:{places}", program.display(), watched.display());
         let mut shell = Command::new("bash");
         shell
             .args(["-e", "-o", "pipefail", "-c", script])
@@ -204,10 +227,14 @@ impl Hosted {
             .env("PATH", path)
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GITOGGLE_CA_FILE", self.world.ca())
+            .env("ARGUMENTS", &arguments)
             .envs(variables);
         let job = Job::of(&mut shell);
+        // Other processes of a machine can read arguments.
+        let arguments = std::fs::read_to_string(&arguments).unwrap_or_default();
         for secret in [FORGE_TOKEN, SERVICE_TOKEN] {
             assert!(!job.text.contains(secret), "{}", job.text);
+            assert!(!arguments.contains(secret), "{arguments}");
         }
         job
     }
