@@ -3,13 +3,19 @@
 use std::error::Error;
 use std::io;
 
-use super::resolver::no_thread;
 use crate::model::{escaped, plain};
 
 /// The last cause of a failed request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{}", escaped(.0))]
 pub struct Reason(pub(super) String);
+
+/// The system starts no further thread.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the system starts no further thread for this process; raise the limit of processes of this user or container"
+)]
+pub struct NoThread(#[source] pub(super) io::Error);
 
 /// Returns the last cause of `error`, which is the most specific one.
 pub fn reason(error: &(dyn Error + 'static)) -> Reason {
@@ -33,6 +39,17 @@ fn is_cut(error: &(dyn Error + 'static)) -> bool {
     let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
     kind == Some(io::ErrorKind::UnexpectedEof)
         || error.to_string().starts_with("connection closed before message completed")
+}
+
+/// Returns the lack of a thread because of which a blocking client could not be built. It has a thread itself.
+pub(super) fn error_of_thread(error: &reqwest::Error) -> Option<NoThread> {
+    let found = chain(error).find_map(|cause| cause.downcast_ref::<io::Error>());
+    found.filter(|error| error.kind() == io::ErrorKind::WouldBlock).map(|error| NoThread(error.kind().into()))
+}
+
+/// Returns the lack of a thread because of which a request was not sent.
+pub(crate) fn no_thread<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a NoThread> {
+    chain(error).find_map(|cause| cause.downcast_ref())
 }
 
 /// Returns `error` and its causes, including the error that an I/O error wraps, which its `source` skips.

@@ -9,9 +9,10 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
+use super::failure::{NoThread, error_of_thread};
 use super::proxy::{ProxySettingError, check_proxies};
 use super::read_limited;
-use super::resolver::{NoThread, Resolver, error_of_thread};
+use super::resolver::Resolver;
 use crate::model::escaped;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();

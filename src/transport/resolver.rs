@@ -3,7 +3,6 @@
 //! The resolver of the client waits for a thread of the runtime, and without one it waits until the connection
 //! times out, which reads like a service that does not respond.
 
-use std::error::Error;
 use std::io;
 use std::net::ToSocketAddrs as _;
 use std::thread::Builder;
@@ -11,19 +10,12 @@ use std::thread::Builder;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::sync::oneshot;
 
-use super::failure::chain;
+use super::failure::NoThread;
 
 type Lookup = Box<dyn FnOnce() + Send>;
 
 /// Starts each lookup with this function.
 pub(super) struct Resolver(pub(super) fn(Lookup) -> io::Result<()>);
-
-/// The system starts no further thread.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the system starts no further thread for this process; raise the limit of processes of this user or container"
-)]
-pub struct NoThread(#[source] io::Error);
 
 impl Resolver {
     /// The resolver of the system, each lookup in a thread of its own: one that hangs delays neither another one
@@ -46,24 +38,13 @@ impl Resolve for Resolver {
     }
 }
 
-/// Returns the lack of a thread because of which a blocking client could not be built. It has a thread itself.
-pub(super) fn error_of_thread(error: &reqwest::Error) -> Option<NoThread> {
-    let found = chain(error).find_map(|cause| cause.downcast_ref::<io::Error>());
-    found.filter(|error| error.kind() == io::ErrorKind::WouldBlock).map(|error| NoThread(error.kind().into()))
-}
-
-/// Returns the lack of a thread because of which a request was not sent.
-pub(crate) fn no_thread<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a NoThread> {
-    chain(error).find_map(|cause| cause.downcast_ref())
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
-    use crate::transport::{provider, reason};
+    use crate::transport::{no_thread, provider, reason};
 
     async fn error(resolver: Resolver, host: &str) -> reqwest::Error {
         provider();
