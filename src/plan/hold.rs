@@ -408,6 +408,14 @@ pub(crate) fn archived(action: Action) -> Hold {
     Hold::new(HoldKind::Archived, text)
 }
 
+/// Returns a hold of a change whose toggle is archived on the service: whatever is decided about it, it is not
+/// sent.
+pub(super) fn although_archived(hold: &Hold, action: Action) -> Hold {
+    let mut advice = hold.advice.clone().unwrap_or_default();
+    advice.remarks.push(archived(action).fact);
+    hold.clone().advised(*advice)
+}
+
 /// A draft awaits approval; submitted by this account.
 pub(super) fn awaits_approval(by: Option<&str>) -> Hold {
     let by = by.map(|by| format!(" by {}", escaped(by))).unwrap_or_default();

@@ -494,6 +494,7 @@ impl Plan {
         self = self.hold_unless_equal();
         self.show_replaced(live);
         self.set_undecided(live);
+        self.note_archived(live);
         self.withheld.sort_by(|a, b| a.id.cmp(&b.id));
         self.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
         self.leave_out_listed(&mut drift, live);
@@ -589,6 +590,16 @@ impl Plan {
         };
         (self.undecided, self.withheld) =
             std::mem::take(&mut self.withheld).into_iter().partition(is_undecided);
+    }
+
+    /// Notes which of the held toggles are archived, if that is not why they are held.
+    fn note_archived(&mut self, live: &BTreeMap<ToggleId, Live>) {
+        let is_archived =
+            |id: &ToggleId| matches!(live.get(id), Some(Live::Toggle(live)) if live.is_archived);
+        for held in self.withheld.iter_mut().filter(|held| !held.hold.is_live() && is_archived(&held.id)) {
+            let action = held.change.as_ref().map_or(Action::Update, |change| change.action);
+            held.hold = Arc::new(hold::although_archived(&held.hold, action));
+        }
     }
 
     /// Removes from `drift` the toggles that the plan, whose lists are sorted, names itself.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::live_publish::{by_hand, toggle, with_pay_changed};
-use crate::support::{Daemon, LiveService, World, doc, eventually, targeting};
+use crate::support::{Daemon, Gitoggle, LiveService, World, doc, eventually, targeting};
 
 /// Applies, and returns the requests. The change of `pay` must be held for a reason with these words.
 fn held(service: &LiveService, words: &[&str]) -> Vec<String> {
@@ -162,6 +162,29 @@ fn an_archived_toggle_is_held() {
     service.request("PATCH", "/api/projects/shop/toggles/pay/offline", Some(json!({})));
     held(&service, &["the toggle is archived on the service"]);
     assert_eq!(service.versions("pay").len(), 2);
+}
+
+#[test]
+fn an_archived_toggle_is_named_whatever_else_holds_it() {
+    let service = LiveService::start(&json!([toggle("pay"), toggle("other")]));
+    service.world.repo.file("shop/prod/other.yaml", doc(18)).commit_pay(18, "Add both");
+    service.request("PATCH", "/api/projects/shop/toggles/pay/offline", Some(json!({})));
+    let why = "the toggle is archived on the service: restore it there, or remove its file";
+    let connected = |run: Gitoggle| service.connected(run).arg("--live");
+    for (name, command) in [("plan", service.world.plan()), ("status", service.world.status())] {
+        for form in ["human", "json", "markdown", "github"] {
+            for decision in ["", "--first-pass adopt", "--first-pass assert"] {
+                let run = connected(command.clone()).args(decision).set("output", form);
+                let summary = service.world.write("summary.md", "");
+                let printed = run.env("GITHUB_STEP_SUMMARY", &summary).exit_in(&[0, 4]).both();
+                let printed = printed + &std::fs::read_to_string(&summary).unwrap();
+                assert!(printed.contains(why), "{name} -o {form} {decision}: {printed}");
+            }
+        }
+    }
+    for decision in ["adopt", "assert"] {
+        service.apply().set("first-pass", decision).exit(4).stdout_contains(&[why]).any_stderr();
+    }
 }
 
 #[test]
