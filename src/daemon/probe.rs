@@ -91,8 +91,9 @@ impl HeadProbe {
         self.unreadable_since.is_some_and(|since| since.elapsed() >= LOST_AFTER)
     }
 
-    /// Records that a remote repository was looked up at `at`.
+    /// Records that the source was read at `at`.
     pub(super) fn record_lookup(&mut self, at: SystemTime) {
+        (self.failures, self.rests_until) = (0, None);
         // `FETCH_HEAD` of a local repository is more exact.
         if !self.is_local() {
             // A lookup during a pass is newer than the start of the pass, which is recorded later.
@@ -139,11 +140,11 @@ impl HeadProbe {
         self.second_looks.front().copied()
     }
 
-    /// Starts the lookup after a webhook that is due, or a regular one.
+    /// Starts the lookup after a webhook that is due, or a regular one. A source that cannot be read since the
+    /// webhook has its backoff.
     pub(super) fn look_again(&mut self, now: Instant) {
-        let count = self.second_looks.len();
         self.second_looks.retain(|due| *due > now);
-        if self.second_looks.len() < count { self.start() } else { self.poll() }
+        self.poll();
     }
 
     /// Waits for the end of a lookup; never returns if none is running. Returns none if the repository could
@@ -159,7 +160,6 @@ impl HeadProbe {
         }
         let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
         if found.is_some() {
-            (self.failures, self.rests_until) = (0, None);
             self.record_lookup(SystemTime::now());
         } else {
             self.failures = self.failures.saturating_add(1);

@@ -372,21 +372,43 @@ async fn a_pass_that_is_stopped_while_it_plans_sends_nothing() {
     passes.await.unwrap();
 }
 
+/// Starts a driver whose source is a server that fails, and that looks it up every second.
+fn with_failing_remote(server: &Server, state: &Path, set: impl FnOnce(&mut Driver)) -> RunningDriver {
+    RunningDriver::with(state, FirstPass::Adopt, |driver| {
+        let source = &mut driver.config.source;
+        source.location = server.url("toggles").parse().unwrap();
+        source.access.network = Network { ca_file: Some(server.ca_file()), ..Network::default() };
+        source.cache = Some(state.join("source.git"));
+        driver.poll_interval = Duration::from_secs(1);
+        set(driver);
+    })
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_remote_source_that_cannot_be_read_is_read_again_after_a_growing_backoff() {
     let server = Server::answering([Answer::status(500)]);
     let state = tempfile::tempdir().unwrap();
-    let mut driver = RunningDriver::with(state.path(), FirstPass::Adopt, |driver| {
-        let source = &mut driver.config.source;
-        source.location = server.url("toggles").parse().unwrap();
-        source.access.network = Network { ca_file: Some(server.ca_file()), ..Network::default() };
-        source.cache = Some(state.path().join("source.git"));
-        driver.poll_interval = Duration::from_secs(1);
-    });
+    let mut driver = with_failing_remote(&server, state.path(), |_| {});
     let passes = driver.passes_within(Duration::from_secs(45)).await;
     let attempts = server.take_requests().len();
     // 0, 2, 4, 8 and 16 s apart, or half as long with the least jitter.
     assert!((4..=8).contains(&passes), "{passes} passes");
     assert_eq!(attempts, passes, "a lookup does not repeat the transfer of a failed pass");
+    driver.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_has_a_source_that_cannot_be_read_tried_once() {
+    let server = Server::answering([Answer::status(500)]);
+    let (state, mut trigger) = (tempfile::tempdir().unwrap(), Trigger::default());
+    let mut driver = with_failing_remote(&server, state.path(), |driver| trigger = driver.trigger.clone());
+    driver.passes_within(Duration::from_secs(120)).await;
+    server.take_requests();
+    trigger.deliver();
+    // One at once, and what the backoff of half a minute and more allows.
+    let passes = driver.passes_within(Duration::from_secs(40)).await;
+    let attempts = server.take_requests().len();
+    assert!((1..=3).contains(&passes), "{passes} passes");
+    assert_eq!(attempts, passes, "a later look does not repeat the transfer of a failed pass");
     driver.end().await;
 }
