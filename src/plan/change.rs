@@ -155,6 +155,12 @@ impl Change {
         RequestDigest::new(self.action, &self.payload)
     }
 
+    /// Returns the keys of the toggles that its toggle needs, before the change or after it.
+    pub(crate) fn needed_keys(&self) -> impl Iterator<Item = String> {
+        let all = self.before.prerequisites().into_iter().chain(self.payload.prerequisites());
+        all.map(|one| one.key)
+    }
+
     /// Returns the prerequisites that its toggle does not have yet.
     pub(crate) fn gained(&self) -> Vec<Prerequisite> {
         let mut needed = match self.action {

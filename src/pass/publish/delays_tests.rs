@@ -1,6 +1,7 @@
 //! Tests what the dispatcher decides after few outcomes: the order, the rule of ten, waits and probes; and
 //! that a delayed toggle blocks no other and is sent before the pass ends.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -30,7 +31,7 @@ fn dispatcher(others: usize, not_before: Instant, seed: u64) -> Dispatcher {
     let order = Order {
         items: (0..=others).map(item).collect(),
         lanes: (0..=others).map(|change| vec![change]).collect(),
-        is_blank: false,
+        ..Order::default()
     };
     Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(seed))
 }
@@ -257,7 +258,7 @@ fn a_toggle_that_failed_alone_or_may_be_missing_does_not_count() {
         (false, true, Response::Misrouted, 10),
     ] {
         let item = Item { is_alone, may_be_missing, ..Item::default() };
-        let order = Order { items: vec![item; 30], lanes: vec![(0..30).collect()], is_blank: false };
+        let order = Order { items: vec![item; 30], lanes: vec![(0..30).collect()], ..Order::default() };
         let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(1));
         assert_eq!(responds(&mut dispatcher, now, &[response; 30]).1, requests, "{response:?}");
     }
@@ -323,7 +324,7 @@ fn the_longest_untried_is_next_and_a_disabled_document_among_equals() {
             item(1, 5, false, false),
         ],
         lanes: vec![vec![0, 1, 2, 3], vec![4]],
-        is_blank: false,
+        ..Order::default()
     };
     let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(1));
     let mut found = Vec::new();
@@ -340,7 +341,7 @@ fn environments_take_turns_and_one_request_is_open_in_each() {
     let order = || Order {
         items: [0, 0, 1, 1].map(|lane| Item { lane, ..Item::default() }).into(),
         lanes: vec![vec![0, 1], vec![2, 3]],
-        is_blank: false,
+        ..Order::default()
     };
     let mut dispatcher = Dispatcher::new(order(), LIMITS, Thresholds::default(), Rng::with_seed(1));
     let jobs = [sent(dispatcher.next(now)), sent(dispatcher.next(now))];
@@ -357,7 +358,12 @@ fn environments_take_turns_and_one_request_is_open_in_each() {
 fn after_a_failure_without_earlier_tries_the_order_within_an_environment_is_drawn() {
     let now = Instant::now();
     let second = |is_blank, seed| {
-        let order = Order { items: vec![Item::default(); 4], lanes: vec![vec![0, 1, 2, 3]], is_blank };
+        let order = Order {
+            items: vec![Item::default(); 4],
+            lanes: vec![vec![0, 1, 2, 3]],
+            is_blank,
+            ..Order::default()
+        };
         let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(seed));
         let first = sent(dispatcher.next(now));
         assert_eq!(first.change, 0);
@@ -374,7 +380,7 @@ fn after_a_failure_without_earlier_tries_the_order_within_an_environment_is_draw
 #[test]
 fn a_retry_waits_at_the_end_of_its_lane() {
     let now = Instant::now();
-    let order = Order { items: vec![Item::default(); 2], lanes: vec![vec![0, 1]], is_blank: false };
+    let order = Order { items: vec![Item::default(); 2], lanes: vec![vec![0, 1]], ..Order::default() };
     let mut dispatcher = Dispatcher::new(order, LIMITS, Thresholds::default(), Rng::with_seed(1));
     let first = sent(dispatcher.next(now));
     let NextTry::At(later) = Response::Busy.concludes(&mut dispatcher, first, now).next_try else {
@@ -392,7 +398,12 @@ fn a_retry_waits_at_the_end_of_its_lane() {
 fn with_turns(turns: &[Option<(usize, usize)>], in_flight_per_environment: usize) -> Dispatcher {
     let turn = |turn: &Option<(usize, usize)>| turn.map(|(group, level)| Turn { group, level });
     let items = turns.iter().map(|one| Item { turn: turn(one), ..Item::default() });
-    let order = Order { items: items.collect(), lanes: vec![(0..turns.len()).collect()], is_blank: false };
+    let lanes = vec![(0..turns.len()).collect()];
+    with_order(Order { items: items.collect(), lanes, ..Order::default() }, in_flight_per_environment)
+}
+
+/// A dispatcher of one lane that has sent and applied the first change.
+fn with_order(order: Order, in_flight_per_environment: usize) -> Dispatcher {
     let limits = Limits { in_flight_per_environment, ..LIMITS };
     let mut dispatcher = Dispatcher::new(order, limits, Thresholds::default(), Rng::with_seed(1));
     // More than three may be open once a change was applied.
@@ -425,6 +436,27 @@ fn a_toggle_waits_until_those_that_it_needs_have_ended_and_blocks_no_other() {
         }
         assert_eq!(sent(dispatcher.next(later)).change, 1, "{last:?}");
     }
+}
+
+/// A retry counts as well.
+#[test]
+fn changes_that_refer_to_each_other_have_one_open_request_at_a_time() {
+    let now = Instant::now();
+    let related = HashMap::from([(1, vec![2, 4]), (2, vec![1, 3]), (3, vec![2]), (4, vec![1])]);
+    let (items, lanes) = (vec![Item::default(); 5], vec![(0..5).collect()]);
+    let mut dispatcher = with_order(Order { items, lanes, related, ..Order::default() }, 16);
+    let first = sent(dispatcher.next(now));
+    assert_eq!((first.change, dispatcher.next(now)), (1, Next::Wait));
+    Response::Busy.concludes(&mut dispatcher, first, now);
+    let second = sent(dispatcher.next(now));
+    assert_eq!((second.change, dispatcher.next(now)), (2, Next::Wait));
+    Response::Applied.concludes(&mut dispatcher, second, now);
+    let [third, fourth] = [(); 2].map(|()| sent(dispatcher.next(now)));
+    assert_eq!([third.change, fourth.change], [3, 4]);
+    assert_eq!(dispatcher.next(now), Next::Wait, "the retry waits for the last one");
+    Response::Applied.concludes(&mut dispatcher, fourth, now);
+    let Next::WaitUntil(later) = dispatcher.next(now) else { panic!("expected a wait for the retry") };
+    assert_eq!(sent(dispatcher.next(later)).change, 1);
 }
 
 #[test]

@@ -11,7 +11,7 @@
 //! The dispatcher reads no clock and sends nothing, so a test can run thousands of passes against a random
 //! service.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -107,6 +107,9 @@ pub(crate) struct Dispatcher {
     /// The toggles that may not be sent yet. They are in no queue, so that they block no other.
     delayed: Vec<usize>,
     turns: Turns,
+    /// The toggles that refer to each other, and those that have an open request: it is one of them at a time.
+    related: HashMap<usize, Vec<usize>>,
+    open: HashSet<usize>,
     /// The toggles that the service refused, or that wait for one that was not applied, and all of these
     /// before they were tried again.
     kept: Vec<usize>,
@@ -130,7 +133,7 @@ pub(crate) struct Dispatcher {
 
 impl Dispatcher {
     pub(crate) fn new(order: Order, limits: Limits, thresholds: Thresholds, mut rng: Rng) -> Self {
-        let Order { items, lanes, is_blank } = order;
+        let Order { items, lanes, related, is_blank } = order;
         let mut rotation: Vec<usize> = (0..lanes.len()).collect();
         rng.shuffle(&mut rotation);
         let mut dispatcher = Self {
@@ -139,6 +142,8 @@ impl Dispatcher {
             rotation: rotation.into(),
             delayed: Vec::new(),
             turns: Turns::default(),
+            related,
+            open: HashSet::new(),
             kept: Vec::new(),
             kept_before: BTreeSet::new(),
             row: FailureRow::default(),
@@ -271,6 +276,7 @@ impl Dispatcher {
     }
 
     fn end_request(&mut self, job: Job) {
+        self.open.remove(&job.change);
         self.lanes[job.lane].in_flight -= 1;
         self.in_flight -= 1;
     }
@@ -401,11 +407,17 @@ impl Dispatcher {
         self.lanes[lane].in_flight < self.limits.in_flight_per_environment
     }
 
+    /// Returns whether no toggle that refers to this one, or that it refers to, has an open request.
+    fn is_free(&self, change: usize) -> bool {
+        let related = self.related.get(&change);
+        related.is_none_or(|related| !related.iter().any(|other| self.open.contains(other)))
+    }
+
     /// Opens the request of the queued toggle whose turn it is.
     fn queued(&mut self, is_probe: bool) -> Option<Next> {
         let first = |lane: usize| {
             let change = self.lanes[lane].queue.front().filter(|_| self.has_room(lane))?;
-            Some(self.items[*change].rank())
+            self.is_free(*change).then(|| self.items[*change].rank())
         };
         // `min_by_key` returns the first among equals, so the lanes take turns.
         let ranked =
@@ -421,12 +433,14 @@ impl Dispatcher {
     fn due(&mut self, now: Instant) -> Next {
         let is_open = |lane: &usize| self.has_room(*lane) && self.lanes[*lane].queue.is_empty();
         let open: Vec<usize> = (0..self.lanes.len()).filter(is_open).collect();
-        let retries = |lane: &usize| self.lanes[*lane].retries.iter();
-        if let Some(lane) = open.iter().find(|lane| retries(lane).any(|retry| retry.at <= now)) {
-            let is_due = |retry: &Retry| retry.at <= now;
-            return self.reopen(*lane, is_due, false).unwrap_or(Next::Wait);
+        let place =
+            |lane: &usize, test: &dyn Fn(&Retry) -> bool| self.lanes[*lane].retries.iter().position(test);
+        let is_due = |retry: &Retry| retry.at <= now && self.is_free(retry.change);
+        if let Some((lane, place)) = open.iter().find_map(|lane| Some((*lane, place(lane, &is_due)?))) {
+            return self.reopen(lane, place, false).unwrap_or(Next::Wait);
         }
-        let times = open.iter().flat_map(retries).map(|retry| retry.at);
+        let retries = open.iter().flat_map(|lane| &self.lanes[*lane].retries);
+        let times = retries.filter(|retry| self.is_free(retry.change)).map(|retry| retry.at);
         times.chain(self.delayed_until()).min().map_or(Next::Wait, Next::WaitUntil)
     }
 
@@ -446,27 +460,28 @@ impl Dispatcher {
     fn probe_again(&mut self, now: Instant) -> Next {
         let waits = self.waits.clone();
         let wait = |retry: &Retry| waits.get(&retry.change).copied().filter(|until| *until > now);
-        let is_ready = |lane: &usize| {
-            self.has_room(*lane) && self.lanes[*lane].retries.iter().any(|retry| wait(retry).is_none())
+        let ready = |lane: usize| {
+            let retries = &self.lanes[lane].retries;
+            retries.iter().position(|retry| wait(retry).is_none()).filter(|_| self.has_room(lane))
         };
-        if let Some(place) = self.rotation.iter().position(is_ready)
+        let mut rotation = self.rotation.iter().enumerate();
+        if let Some((place, retry)) = rotation.find_map(|(place, lane)| Some((place, ready(*lane)?)))
             && let Some(lane) = self.rotation.remove(place)
         {
             self.rotation.push_back(lane);
-            return self.reopen(lane, |retry| wait(retry).is_none(), true).unwrap_or(Next::Wait);
+            return self.reopen(lane, retry, true).unwrap_or(Next::Wait);
         }
         let waits = self.lanes.iter().flat_map(|lane| &lane.retries).filter_map(wait);
         waits.chain(self.delayed_until()).min().map_or(Next::Wait, Next::WaitUntil)
     }
 
-    fn reopen(&mut self, lane: usize, which: impl Fn(&Retry) -> bool, is_probe: bool) -> Option<Next> {
-        let retries = &mut self.lanes[lane].retries;
-        let place = retries.iter().position(which)?;
-        let Retry { change, attempt, .. } = retries.remove(place)?;
+    fn reopen(&mut self, lane: usize, place: usize, is_probe: bool) -> Option<Next> {
+        let Retry { change, attempt, .. } = self.lanes[lane].retries.remove(place)?;
         Some(self.open(change, attempt, lane, is_probe))
     }
 
     fn open(&mut self, change: usize, attempt: u32, lane: usize, is_probe: bool) -> Next {
+        self.open.insert(change);
         self.lanes[lane].in_flight += 1;
         self.in_flight += 1;
         Next::Send(Job { change, attempt, lane, is_probe })

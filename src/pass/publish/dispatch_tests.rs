@@ -249,7 +249,7 @@ impl World {
         for (index, item) in items.iter().enumerate() {
             lanes[item.lane].push(index);
         }
-        let order = Order { lanes, items, is_blank: self.tries.is_empty() };
+        let order = Order { lanes, items, is_blank: self.tries.is_empty(), ..Order::default() };
         (due, order)
     }
 

@@ -5,7 +5,7 @@
 //! a request with a newer document, so a different document waits for one timeout. The same document needs no
 //! delay, because both orders have the same result.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tokio::time::Instant;
 
@@ -47,6 +47,8 @@ impl Item {
 pub(crate) struct Order {
     pub(crate) items: Vec<Item>,
     pub(crate) lanes: Vec<Vec<usize>>,
+    /// The changes that a change refers to, before or after it, and those that refer to it.
+    pub(crate) related: HashMap<usize, Vec<usize>>,
     /// Whether the state folder has no earlier try. Then the order within a lane is random once a request has
     /// failed: otherwise, the same toggles would come first in each pass.
     pub(crate) is_blank: bool,
@@ -59,7 +61,7 @@ impl Order {
         let changes = plan.changes();
         let mut items = vec![Item::default(); changes.len()];
         let mut lanes = Vec::new();
-        let mut groups = 0;
+        let (mut groups, mut related) = (0, HashMap::new());
         for lane in plan.lanes() {
             let place = |change: &&Change| changes.binary_search_by(|other| other.id.cmp(&change.id)).ok();
             let queue: Vec<usize> = lane.changes.iter().filter_map(place).collect();
@@ -70,9 +72,24 @@ impl Order {
                 items[*index] = Item { turn, ..item(&changes[*index], lanes.len(), view, inherited) };
             }
             groups = last;
+            relate(changes, &queue, &mut related);
             lanes.push(queue);
         }
-        Self { items, lanes, is_blank: view.failures().tries.values().all(|tried| tried.pass == 0) }
+        Self { items, lanes, related, is_blank: view.failures().tries.values().all(|tried| tried.pass == 0) }
+    }
+}
+
+/// Adds the changes of one lane that refer to each other.
+fn relate(changes: &[Change], lane: &[usize], related: &mut HashMap<usize, Vec<usize>>) {
+    let key = |change: &usize| changes[*change].id.toggle().to_lowercase();
+    let places: HashMap<String, usize> = lane.iter().map(|change| (key(change), *change)).collect();
+    for change in lane {
+        let needed = changes[*change].needed_keys();
+        for other in needed.filter_map(|key| places.get(&key.to_lowercase())).filter(|other| *other != change)
+        {
+            related.entry(*change).or_default().push(*other);
+            related.entry(*other).or_default().push(*change);
+        }
     }
 }
 
