@@ -422,6 +422,14 @@ impl References {
                 }));
             }
         }
+        if wanted != ReturnType::String && others.is_waived_text(key) {
+            let message = format!(
+                "the documents of `{key}` have values of different types, as their waivers accept, so it is a `string` toggle"
+            );
+            let help = format!("write `type: string` ({})", sdks::with_other_type(self.sdks));
+            let check = &check::PREREQUISITE_UNSURE_TYPE;
+            return Ok(Some(ReferenceProblem::new(check, at("type"), message, help)));
+        }
         let Some(wanted_value) = &prerequisite.value else { return Ok(None) };
         let is_met = |value: &&String| is_same_value(wanted, value, wanted_value);
         // The service takes a text that is no boolean for `false`. It is a mistake, and no other notation.
@@ -595,6 +603,9 @@ pub(crate) trait Others {
 
     /// Returns the types of a toggle in all environments.
     fn types(&mut self, key: &str) -> Result<Vec<ReturnType>, Self::Error>;
+
+    /// Returns whether the checked documents of a toggle have different types, and each waives that.
+    fn is_waived_text(&self, key: &str) -> bool;
 }
 
 /// Returns the keys as a path, cut in the middle.

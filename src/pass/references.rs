@@ -54,7 +54,7 @@ pub(crate) struct ReferenceFindings {
     pub(crate) invalid: BTreeSet<ToggleId>,
     /// What the checked documents need, and what those need.
     pub(crate) needs: Needs,
-    /// The toggles whose documents do not give them one type.
+    /// The toggles whose documents do not give them one type and one key.
     pub(crate) mixed: BTreeMap<ToggleId, Mixed>,
 }
 
@@ -68,12 +68,9 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     }
     noted.sort_unstable_by(|a, b| a.id.cmp(&b.id));
     let mut problems: BTreeMap<usize, Vec<ReferenceProblem>> = BTreeMap::new();
-    let is_same = |a: &Noted, b: &Noted| {
-        (a.id.project(), a.id.environment_key()) == (b.id.project(), b.id.environment_key())
-    };
     let mut all = ReferenceFindings::default();
     let mut first = 0;
-    for environment in noted.chunk_by(is_same) {
+    for environment in noted.chunk_by(in_one_environment) {
         let referring = environment.iter().enumerate();
         let referring: Vec<usize> =
             referring.filter(|(_, one)| one.has_prerequisites()).map(|(at, _)| first + at).collect();
@@ -119,6 +116,10 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
         all.mixed.entry(id).or_insert(mixed);
     }
     Ok(all)
+}
+
+fn in_one_environment(a: &Noted, b: &Noted) -> bool {
+    (a.id.project(), a.id.environment_key()) == (b.id.project(), b.id.environment_key())
 }
 
 /// The documents of a source, found by key.
@@ -236,7 +237,10 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
                 *own = keys;
             }
         }
-        let problems = graph.problems(&checked, &mut Environment { library: self, noted, place })?;
+        let project = noted.chunk_by(in_one_environment).filter(|one| one[0].id.project() == place.project());
+        let siblings = project.map(|one| one[0].id.environment_key().to_owned()).collect();
+        let problems =
+            graph.problems(&checked, &mut Environment { library: self, noted, siblings, place })?;
         Ok((problems, needs))
     }
 
@@ -415,14 +419,15 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Ok(())
     }
 
-    /// Adds the findings about toggles whose documents have different types, and to `unread` the new toggles
-    /// with a document that cannot be read: it may have values of any type. Returns the other documents of the
-    /// former that have no waiver. The service ignores case, so the spellings of a key are one toggle.
+    /// Adds the findings about toggles whose documents have different types or spell the key differently, and to
+    /// `untold` the new toggles whose type or key is not known, because of that or of a document that cannot be
+    /// read: it may have values of any type. Returns the other documents with other types that have no waiver.
+    /// The service ignores case, so the spellings of a key are one toggle.
     fn types(
         &mut self,
         noted: &[Noted],
         problems: &mut BTreeMap<usize, Vec<ReferenceProblem>>,
-        unread: &mut BTreeMap<ToggleId, Mixed>,
+        untold: &mut BTreeMap<ToggleId, Mixed>,
     ) -> Result<BTreeSet<ToggleId>, Error> {
         let is_same = |a: &Noted, b: &Noted| a.id.project() == b.id.project();
         let (mut first, mut unwaived) = (0, BTreeSet::new());
@@ -433,10 +438,12 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
                 let Some(kind) = one.outline.kind else { continue };
                 let key = one.id.toggle().to_lowercase();
                 if let Some(path) = types.unreadable.get(&key) {
-                    unread.insert(one.id.clone(), Mixed::Unread(path.as_str().into()));
+                    untold.insert(one.id.clone(), Mixed::Unread(path.as_str().into()));
                 }
-                if let Some(problem) = self.respelling(one, types.spellings.get(&key)) {
+                if let Some((path, spelling)) = self.respelling(one, types.spellings.get(&key)) {
+                    let problem = other_spelling(one.id.toggle(), &path, &spelling);
                     problems.entry(first + at).or_default().push(problem);
+                    untold.entry(one.id.clone()).or_insert(Mixed::Spelled(path.into()));
                 }
                 let others = types.found.get(&key).map(Vec::as_slice).unwrap_or_default();
                 if let Some(problem) = self.disagreement(kind, others) {
@@ -476,14 +483,14 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Ok(types)
     }
 
-    /// Returns the finding that another environment spells the key of a toggle in another way. Within an
-    /// environment, the files claim one toggle, which is an error.
-    fn respelling(&self, one: &Noted, spelled: Option<&Vec<(ToggleId, File)>>) -> Option<ReferenceProblem> {
+    /// Returns the path of a document of another environment that spells the key of a toggle in another way, and
+    /// that spelling. Within an environment, the files claim one toggle, which is an error.
+    fn respelling(&self, one: &Noted, spelled: Option<&Vec<(ToggleId, File)>>) -> Option<(String, String)> {
         let is_other = |other: &ToggleId| {
             other.toggle() != one.id.toggle() && other.environment_key() != one.id.environment_key()
         };
         let (other, file) = spelled?.iter().find(|(id, _)| is_other(id))?;
-        Some(other_spelling(one.id.toggle(), &self.path(other, *file), other.toggle()))
+        Some((self.path(other, *file), other.toggle().to_owned()))
     }
 
     /// Adds those of the documents of one toggle that do not change its type and have no waiver.
@@ -566,6 +573,8 @@ fn document(layout: &Layout, folder: &str, name: &[u8], id: ObjectId) -> Option<
 struct Environment<'l, 'a, T> {
     library: &'l mut Library<'a, T>,
     noted: &'l [Noted],
+    /// The environments of the project that have such documents.
+    siblings: Vec<String>,
     place: ToggleId,
 }
 
@@ -585,7 +594,7 @@ impl<T: Trees<Error = source::Error>> document::Others for Environment<'_, '_, T
     }
 
     fn types(&mut self, key: &str) -> Result<Vec<ReturnType>, Error> {
-        let Self { library, noted, place } = self;
+        let Self { library, noted, place, .. } = self;
         let mut types = Vec::new();
         for environment in library.siblings(place.project())? {
             let keys = library.keys(place.project(), &environment)?;
@@ -596,6 +605,14 @@ impl<T: Trees<Error = source::Error>> document::Others for Environment<'_, '_, T
             }
         }
         Ok(types)
+    }
+
+    fn is_waived_text(&self, key: &str) -> bool {
+        let id = |environment: &String| ToggleId::new(self.place.project(), environment, key).ok();
+        let find = |id: ToggleId| self.noted.binary_search_by(|one| one.id.cmp(&id)).ok();
+        let found: Vec<Outline> =
+            self.siblings.iter().filter_map(id).filter_map(find).map(|at| self.noted[at].outline).collect();
+        found.iter().all(|one| one.has_waiver) && found.windows(2).any(|two| two[0].kind != two[1].kind)
     }
 }
 

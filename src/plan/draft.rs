@@ -562,7 +562,7 @@ pub struct Input {
     pub findings: Vec<Diagnostic>,
     /// What the documents need that the changed ones lead to.
     pub(crate) needs: Needs,
-    /// The toggles whose documents do not give them one type.
+    /// The toggles whose documents do not give them one type and one key.
     pub(crate) mixed: BTreeMap<ToggleId, Mixed>,
     /// What the documents need that do not change and that are invalid because of a change.
     pub(crate) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,

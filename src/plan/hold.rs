@@ -217,6 +217,18 @@ pub(super) fn mixed_types() -> Hold {
     )
 }
 
+/// The toggle does not exist, and the document at `path` spells its key in another way.
+pub(super) fn mixed_spellings(path: &str) -> Hold {
+    Hold::new(
+        HoldKind::ReturnType,
+        format!(
+            "not created: `{}` spells the key of this toggle in another way, and SDKs know only the spelling with which it is created, \
+             which cannot be changed later; rename one of the files",
+            escaped(path)
+        ),
+    )
+}
+
 /// The toggle does not exist, and one of its documents cannot be read.
 pub(super) fn unread_types(path: &str) -> Hold {
     Hold::new(

@@ -36,7 +36,7 @@ pub struct Plan {
     pub(super) overrides: Overrides,
     /// What the toggles need that do not change, as far as changes lead to them.
     pub(super) needs: Needs,
-    /// The toggles whose documents do not give them one type.
+    /// The toggles whose documents do not give them one type and one key.
     pub(super) mixed: BTreeMap<ToggleId, Mixed>,
     /// What the documents need that do not change and that are invalid because of a change.
     pub(super) broken: BTreeMap<ToggleId, Vec<Prerequisite>>,
@@ -55,13 +55,15 @@ pub struct Plan {
     pub(super) drift: Option<Box<DriftReport>>,
 }
 
-/// Why the values of one document do not tell the type of a new toggle.
+/// Why one document does not tell the type and the key of a new toggle.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Mixed {
     /// Its documents have values of different types, and a waiver in each of them accepts that.
     Waived,
     /// Its documents have values of different types.
     Refused,
+    /// The document at this path spells the key in another way.
+    Spelled(Arc<str>),
     /// The document at this path cannot be read.
     Unread(Arc<str>),
 }
@@ -325,15 +327,25 @@ impl Plan {
         change.action != Action::Adopt && self.unless_equal(&change.id).is_none()
     }
 
-    /// Returns the type with which a toggle is created whose document has values of `own` type, which all of
-    /// its documents have to agree on: a type cannot be changed later.
+    /// Returns the type with which a toggle is created whose document has values of `own` type. All of its
+    /// documents have to agree on it and on the key: neither can be changed later.
     pub(crate) fn new_type(&self, id: &ToggleId, own: ReturnType) -> Result<ReturnType, Hold> {
         match self.mixed.get(id) {
             None => Ok(own),
             // Every value is a text.
             Some(Mixed::Waived) => Ok(ReturnType::String),
             Some(Mixed::Refused) => Err(super::hold::mixed_types()),
+            Some(Mixed::Spelled(path)) => Err(super::hold::mixed_spellings(path)),
             Some(Mixed::Unread(path)) => Err(super::hold::unread_types(path)),
+        }
+    }
+
+    /// Returns what the documents of a toggle do not tell that it is created with.
+    pub(crate) fn untold(&self, id: &ToggleId) -> Option<&'static str> {
+        match self.mixed.get(id)? {
+            Mixed::Waived => None,
+            Mixed::Refused | Mixed::Unread(_) => Some("type"),
+            Mixed::Spelled(_) => Some("key"),
         }
     }
 

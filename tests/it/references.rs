@@ -810,7 +810,12 @@ fn a_toggle_is_created_only_when_all_of_its_documents_tell_its_type() {
             "disabled: {",
             "`shop/test/New.yaml` is invalid; correct or remove that document",
         ),
-        ("shop/test/New.yaml", texts.as_str(), "its documents have values of different types"),
+        (
+            "shop/test/New.yaml",
+            texts.as_str(),
+            "`shop/test/New.yaml` spells the key of this toggle in another way",
+        ),
+        ("shop/test/new.yaml", texts.as_str(), "its documents have values of different types"),
     ] {
         let service = LiveService::start(&json!([]));
         service.world.repo.file("shop/prod/new.yaml", toggle(&[], SWITCH)).file(path, other);
@@ -822,9 +827,32 @@ fn a_toggle_is_created_only_when_all_of_its_documents_tell_its_type() {
         apply().exit(4).any_stderr().stdout_contains(&["held shop/prod/new", said]);
         let list = service.request("GET", "/api/projects/shop/toggles/new", None);
         assert_eq!(list["returnType"], Value::Null, "{list}");
-        service.world.repo.file(path, toggle(&[], SWITCH)).commit("Correct new");
+        service.world.repo.remove(path).file("shop/test/new.yaml", toggle(&[], SWITCH)).commit("Correct new");
         apply().exit(0).any_stderr().stdout_contains(&["applied shop/prod/new (create)"]);
     }
+}
+
+/// The service takes both for one toggle, and its SDKs know only the spelling of the first.
+#[test]
+fn a_toggle_is_not_created_while_its_documents_spell_its_key_differently() {
+    let service = LiveService::start(&json!([]));
+    service.world.repo.file("shop/prod/new.yaml", toggle(&[], SWITCH));
+    service.world.repo.file("shop/test/New.yaml", toggle(&[], SWITCH)).commit("Add new");
+    let run = |run: Gitoggle| {
+        run.set("first-pass", "assert").set("on-missing", "create").set("only", "shop/prod/*")
+    };
+    let plan = || service.connected(service.world.plan()).unset("timeout");
+    let note = "1 change (shop/prod/new) is held if the service does not have the toggle: its documents do not tell \
+                its key; `gitoggle plan --live` shows which";
+    run(plan()).exit(0).any_stdout().stderr_contains(&[note]);
+    let held = ["held shop/prod/new", "`shop/test/New.yaml` spells the key of this toggle in another way"];
+    run(plan().arg("--live")).exit(4).stdout_contains(&held).any_stderr();
+    let requests =
+        service.requests(|| drop(run(service.apply()).exit(4).stdout_contains(&held).any_stderr()));
+    assert!(!requests.iter().any(|request| request.starts_with("P")), "{requests:?}");
+    service.world.repo.remove("shop/test/New.yaml").file("shop/test/new.yaml", toggle(&[], SWITCH));
+    service.world.repo.commit("Spell it once");
+    run(service.apply()).exit(0).any_output();
 }
 
 #[test]
@@ -907,6 +935,30 @@ fn a_toggle_that_only_others_need_is_no_drift() {
         .exit(0)
         .never_says(&["nowhere"])
         .any_output();
+}
+
+/// A pass that creates it makes a toggle of text, and holds what needs it with another type.
+#[test]
+fn a_prerequisite_on_a_toggle_that_waivers_make_one_of_texts_is_named_by_validate() {
+    let service = LiveService::start(&json!([]));
+    let waiver = "# gitoggle: allow(type-disagreement) both are texts\n  variations:";
+    let document = |values| toggle(&[], values).replace("variations:", waiver);
+    service.world.repo.file("shop/prod/base.yaml", document(SWITCH));
+    service.world.repo.file("shop/test/base.yaml", document(["red", "green"]));
+    let search = |needed: &str| service.world.repo.file("shop/prod/search.yaml", toggle(&[needed], SWITCH));
+    search(&needs("base")).commit("Add toggles");
+    assert_eq!(found(service.world.validate()), ["shop/prod/search.yaml:7:26 prerequisite-other-type"]);
+    let apply = || {
+        let apply = service.apply().set("first-pass", "assert").set("on-missing", "create");
+        apply.set("only", "shop/prod/*")
+    };
+    apply().exit(4).any_stderr().stdout_contains(&[
+        "held shop/prod/search",
+        "the type of the prerequisite `base` is `boolean`, but `string` on the service",
+    ]);
+    search(&needs("base").replace("boolean", "string")).commit("Write the type that the finding names");
+    assert_eq!(found(service.world.validate()), Vec::<String>::new());
+    apply().exit(0).any_output();
 }
 
 #[test]

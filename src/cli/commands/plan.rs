@@ -1,5 +1,7 @@
 //! `gitoggle plan`: prints what would be published, and why.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use serde::Serialize;
 
@@ -10,7 +12,7 @@ use crate::cli::output::{Formats, color, note, print, print_json, show, step_sum
 use crate::cli::{audience, runtime, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
-use crate::model::{Action, ReturnType, ToggleId, counted, escaped};
+use crate::model::{Action, ToggleId, counted, escaped};
 use crate::pass::{self, RangeError};
 use crate::plan::{Change, DriftReport, OnDrift, OnMissing, Overwrite, Plan, PlanJson, if_few, json_for};
 use crate::report::{self, Links, PlanView};
@@ -219,16 +221,17 @@ fn uncreated_note(settings: &Settings, plan: &Plan) -> Option<String> {
     let may_create = settings.service_kind.can().read_live
         && settings.on_drift != OnDrift::Ignore
         && settings.on_missing == OnMissing::Create;
-    let has_no_type = |change: &&Change| plan.new_type(&change.id, ReturnType::Boolean).is_err();
-    let uncreated = plan.requests().filter(|change| change.action != Action::Disable).filter(has_no_type);
-    let uncreated: Vec<&ToggleId> = uncreated.map(|change| &change.id).collect();
+    let changes = plan.requests().filter(|change| change.action != Action::Disable);
+    let untold = changes.filter_map(|change| Some((&change.id, plan.untold(&change.id)?)));
+    let (uncreated, untold): (Vec<&ToggleId>, BTreeSet<&str>) = untold.unzip();
     (may_create && !uncreated.is_empty() && plan.drift().is_none()).then(|| {
         format!(
-            "{}{} {} held if the service does not have the toggle: its documents do not tell its type; `gitoggle plan --live` \
+            "{}{} {} held if the service does not have the toggle: its documents do not tell its {}; `gitoggle plan --live` \
              shows which",
             counted(uncreated.len(), "change"),
             if_few(&uncreated),
             if uncreated.len() == 1 { "is" } else { "are" },
+            untold.into_iter().collect::<Vec<_>>().join(" or "),
         )
     })
 }

@@ -20,6 +20,10 @@ impl Others for OneEnvironment<'_> {
     fn types(&mut self, key: &str) -> Result<Vec<ReturnType>, Infallible> {
         Ok(self.0.get(key).and_then(|one| Outline::of(one).kind).into_iter().collect())
     }
+
+    fn is_waived_text(&self, _: &str) -> bool {
+        false
+    }
 }
 
 fn toggle(values: &[&str], prerequisites: Vec<Prerequisite>) -> Targeting {
@@ -457,6 +461,10 @@ impl Others for Similar {
 
     fn types(&mut self, _: &str) -> Result<Vec<ReturnType>, Infallible> {
         Ok(Vec::new())
+    }
+
+    fn is_waived_text(&self, _: &str) -> bool {
+        false
     }
 }
 
