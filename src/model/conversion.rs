@@ -21,8 +21,8 @@ pub(crate) fn delivered_value(kind: ReturnType, text: &str) -> Option<Value> {
     }
 }
 
-/// Returns whether the Rust SDK takes two values for the same; none if one cannot be delivered, or if it
-/// depends on how the service writes the number.
+/// Returns whether the Rust SDK takes two values for the same; none if one cannot be delivered, or if other
+/// SDKs take the two numbers for the same.
 pub(crate) fn is_same_value(kind: ReturnType, one: &str, other: &str) -> Option<bool> {
     let (a, b) = (delivered_value(kind, one)?, delivered_value(kind, other)?);
     if a == b {
@@ -33,17 +33,26 @@ pub(crate) fn is_same_value(kind: ReturnType, one: &str, other: &str) -> Option<
     (!is_same_number).then_some(false)
 }
 
-/// Returns the number of a Java `BigDecimal` as an SDK reads it: as an integer of 64 bits if it is written as
-/// one and fits, otherwise as a float.
+/// Returns the number of a Java `BigDecimal` as an SDK reads it: as an integer of 64 bits if Java writes it as
+/// one and it fits, otherwise as a float.
 fn number(text: &str) -> Option<Number> {
     if !is_big_decimal(text) {
         return None;
     }
-    let digits = text.strip_prefix('+').unwrap_or(text);
-    let digits = digits.strip_suffix('.').unwrap_or(digits);
-    let unsigned = digits.parse::<u64>().map(Number::from);
-    let whole = unsigned.or_else(|_| digits.parse::<i64>().map(Number::from));
-    whole.ok().or_else(|| Number::from_f64(text.parse().ok()?))
+    let whole = |digits: &str| {
+        let unsigned = digits.parse::<u64>().map(Number::from);
+        unsigned.or_else(|_| digits.parse::<i64>().map(Number::from)).ok()
+    };
+    whole_digits(text).and_then(|digits| whole(&digits)).or_else(|| Number::from_f64(text.parse().ok()?))
+}
+
+/// Returns the digits of a number that Java writes without a point and without an exponent: `150` for `1.50e2`,
+/// and none for `1.0` and for `1e2`.
+fn whole_digits(text: &str) -> Option<String> {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let exponent: usize = exponent.parse().ok()?;
+    (exponent == fraction.len()).then(|| format!("{whole}{fraction}"))
 }
 
 /// Returns whether Java's `BigDecimal` parses `text`: optional sign, digits with at most one point, exponent.
@@ -167,6 +176,9 @@ mod tests {
             (ReturnType::Number, "5.", Some(json!(5))),
             (ReturnType::Number, ".5", Some(json!(0.5))),
             (ReturnType::Number, "1e3", Some(json!(1000.0))),
+            (ReturnType::Number, "+1e0", Some(json!(1))),
+            (ReturnType::Number, "-1.50e+2", Some(json!(-150))),
+            (ReturnType::Number, "10e-1", Some(json!(1.0))),
             (ReturnType::Number, "9223372036854775808", Some(json!(9_223_372_036_854_775_808_u64))),
             (ReturnType::Number, "36893488147419103232", Some(json!(36_893_488_147_419_103_232.0))),
             (ReturnType::Number, "1e999", None),
@@ -189,6 +201,8 @@ mod tests {
         for (kind, one, other, expected) in [
             (ReturnType::Number, "1", "1.0", None),
             (ReturnType::Number, "1.0", "1.00", Some(true)),
+            (ReturnType::Number, "1", "1e0", Some(true)),
+            (ReturnType::Number, "100", "1e2", None),
             (ReturnType::Number, "9007199254740992", "9007199254740993", Some(false)),
             (ReturnType::Number, "36893488147419103232", "36893488147419103233", Some(true)),
             (ReturnType::Json, r#"{"a":1,"b":null}"#, r#"{"a":1}"#, Some(true)),

@@ -413,6 +413,20 @@ fn a_number_in_another_notation_is_what_each_sdk_takes_it_for() {
         "a number in another notation: different in Rust; `pay` has `1.0`, and this is `1`",
     ]);
     assert!(!validate("node").both().contains("notation"));
+    // Java writes `1e0` as `1`, and `1e2` with an exponent.
+    for (wanted, value, is_met) in [("1e0", "1", true), ("100", "1e2", false)] {
+        let pay = doc(18).replace("\"true\"", &format!("\"{value}\"")).replace("\"false\"", "\"2\"");
+        let world = needing("number", wanted, &(pay + "  prerequisites: []\n"));
+        let run = explain(&world, "shop/prod/search").set("sdks", "rust").args("--attr age=20").exit(0);
+        run.stdout_contains(&[if is_met { "(number): met\n" } else { "(number): not met" }]);
+        let validate =
+            world.validate().set("service-kind", "featureprobe").set("sdks", "rust").exit(0).both();
+        assert_eq!(
+            !validate.contains("a number in another notation: different in Rust"),
+            is_met,
+            "{validate}"
+        );
+    }
 }
 
 #[test]
