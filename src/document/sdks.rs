@@ -494,7 +494,7 @@ impl SdkChecker {
         let Some(first) = prerequisites.first() else { return };
         let list = at.key("prerequisites");
         let Content { disabled_serve, default_serve, .. } = content;
-        if !is_disabled && disabled_serve != default_serve {
+        if !is_disabled && serve_values(disabled_serve, content) != serve_values(default_serve, content) {
             let serve = |serve| served(serve, &content.variations);
             let example = format!(
                 "a user for whom `{}` does not serve `{}` gets {} or {}",
@@ -545,6 +545,14 @@ impl SdkChecker {
             }
         }
     }
+}
+
+/// Returns a serve as what users get of it: one value, or itself if it splits them.
+fn serve_values<'a>(serve: &'a Serve, content: &'a Content) -> Result<&'a str, &'a Serve> {
+    let mut values = serve.variations().map(|index| content.variations.get(index as usize));
+    let first = values.next().flatten().ok_or(serve)?;
+    let is_only = values.all(|other| other.is_some_and(|other| other.value == first.value));
+    if is_only { Ok(&first.value) } else { Err(serve) }
 }
 
 /// Returns what a serve serves, in words.

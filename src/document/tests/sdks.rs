@@ -149,6 +149,27 @@ fn a_disagreement_says_which_sdk_does_what_and_its_help_solves_it() {
     }
 }
 
+#[test]
+fn an_unmet_prerequisite_is_a_disagreement_only_if_users_get_another_value() {
+    let needs = "prerequisites: [{ key: base, type: boolean, value: 'true' }]";
+    let text = good().replace("prerequisites: []", needs);
+    let third = "  variations:\n    - { name: third, value: \"true\" }\n";
+    for (default, variation, differs) in [
+        ("{ select: 0 }", "", false),
+        ("{ select: 1 }", "", true),
+        ("{ split: { \"off\": 100 } }", "", false),
+        ("{ split: { \"off\": 50, \"on\": 50 } }", "", true),
+        // Of three variations, the first and the last have the same value.
+        ("{ select: 2 }", third, false),
+        ("{ split: { third: 50, \"on\": 50 } }", third, false),
+        ("{ select: 1 }", third, true),
+    ] {
+        let text = text.replace("defaultServe: { select: 0 }", &format!("defaultServe: {default}"));
+        let text = if variation.is_empty() { text } else { text.replace("  variations:\n", variation) };
+        assert_eq!(!findings(&text, "rust node").is_empty(), differs, "{text}");
+    }
+}
+
 /// The help replaces a class by one that means the same, and only where there is one.
 #[test]
 fn a_class_is_replaced_by_the_one_that_means_the_same() {
