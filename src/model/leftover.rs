@@ -146,7 +146,9 @@ impl Rule {
         });
         let ended = bounds.clone().filter(|(time, is_earliest, _)| !is_earliest && *time <= now);
         if let Some((since, _, subject)) = ended.min_by_key(|(time, ..)| *time) {
-            return Some((false, since, subject));
+            let began = bounds.filter(|(_, is_earliest, _)| *is_earliest).map(|(time, ..)| time).max();
+            // What never matched has not passed.
+            return (began < Some(since)).then_some((false, since, subject));
         }
         let subject = self.conditions.first()?.subject.as_str();
         let compares_one_time =
@@ -287,6 +289,8 @@ mod tests {
         assert_eq!(passed(within(), june), None);
         assert_eq!(passed(within(), july), Some((false, july)));
         assert_eq!(passed(schedule(&[("after", JUNE), ("after", JULY)]), july), Some((true, july)));
+        let never = || schedule(&[("after", "2026-06-01T02:00:00+02:00"), ("before", JUNE)]);
+        assert_eq!(passed(never(), july), None, "it did not match before either");
         assert_eq!(passed(rule(1, 1), july), None, "another condition");
         assert_eq!(passed(schedule(&[("after", "1960-01-01T00:00:00+00:00")]), july), None);
         let any_of_two = |comparison: &str| {
