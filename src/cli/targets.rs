@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::failure::{ExitStatus, Failure};
 use super::setup;
 use crate::config::Settings;
+use crate::document::PathKind;
 use crate::model::{ToggleId, escaped};
 use crate::pass::CheckTarget;
 use crate::source::{self, CacheMode, SourceConfig, worktree};
@@ -26,7 +27,7 @@ pub(super) fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Targ
     let mut targets = Vec::new();
     let mut within: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     for path in paths {
-        let full = path.canonicalize().map_err(|error| unreadable(path, error))?;
+        let full = path.canonicalize().map_err(|error| unreadable(path, error, settings))?;
         let top = worktree::top_of(&full).and_then(|top| top.canonicalize().ok());
         let inner = top.as_deref().and_then(|top| full.strip_prefix(top).ok());
         match (&top, inner) {
@@ -58,7 +59,7 @@ pub(super) fn everything(settings: &Settings) -> Result<CheckTarget, Failure> {
         return revision();
     };
     if !path.exists() {
-        return Err(unreadable(path, std::io::ErrorKind::NotFound.into()));
+        return Err(unreadable(path, std::io::ErrorKind::NotFound.into(), settings));
     }
     if let Some(top) = worktree::top_of(path) {
         return Ok(CheckTarget::Folder(top, settings.root.clone()));
@@ -95,10 +96,14 @@ fn file(settings: &Settings, full: &Path, given: &Path) -> Result<CheckTarget, F
     Ok(CheckTarget::File(root.to_owned(), inner.to_string_lossy().into_owned()))
 }
 
-fn unreadable(path: &Path, error: std::io::Error) -> Failure {
+fn unreadable(path: &Path, error: std::io::Error, settings: &Settings) -> Failure {
     let path = path.to_string_lossy();
     let failure = Failure::could_not(format!("check `{}`", escaped(&path)))(error);
-    match path.parse::<ToggleId>() {
+    let named = match settings.layout.classify(path.as_bytes()) {
+        PathKind::Document { id, .. } => Ok(id),
+        _ => path.parse::<ToggleId>(),
+    };
+    match named {
         Ok(id) => failure.hint(format!("PATH is a file or a folder; for the toggle, pass `--only {id}`")),
         Err(_) => failure,
     }

@@ -108,7 +108,10 @@ fn without_a_repository_the_working_directory_is_the_root() {
         .args("shop/prod/good.yaml shop/prod/bad.yaml")
         .exit(3)
         .says(&["shop/prod/bad.yaml:1:1", "checked 2 documents"]);
-    within(&plain).arg("shop/prod/nowhere.yaml").exit(1).says(&["shop/prod/nowhere.yaml"]);
+    for toggle in ["shop/prod/nowhere.yaml", "shop/prod/nowhere"] {
+        let only = "for the toggle, pass `--only shop/prod/nowhere`\n";
+        within(&plain).arg(toggle).exit(1).says(&[&format!("`{toggle}`"), only]);
+    }
 }
 
 #[test]
