@@ -265,6 +265,8 @@ pub(crate) enum ServePlace {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct PrerequisiteTrace {
+    /// The toggle that it names, if the repository has it.
+    pub toggle: Option<usize>,
     pub truth: Truth,
     /// What its toggle serves; `None` if the repository does not have it.
     pub verdict: Option<Verdict>,
@@ -360,6 +362,7 @@ impl Evaluator {
                 circle.map_or(PrerequisiteEnd::Other, |keys| PrerequisiteEnd::Circle(owned(keys)))
             });
             trace.prerequisites.push(PrerequisiteTrace {
+                toggle: prerequisite.toggle,
                 truth,
                 verdict,
                 value,

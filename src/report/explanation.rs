@@ -1,6 +1,6 @@
 //! Why a user gets a variation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -30,6 +30,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) at: Option<i64>,
     /// The SDKs that the team uses.
     pub(crate) sdks: Sdks,
+    /// Finds the other toggles, which it may need.
+    pub(crate) others: &'a dyn Fn(&ToggleId) -> Option<Targeting>,
 }
 
 impl Subject<'_> {
@@ -42,7 +44,34 @@ impl Subject<'_> {
         }
         let trace = evaluator.trace(SdkRules::of(self.sdks.first()), index, &person);
         let elsewhere = self.elsewhere(&trace, |rules| evaluator.evaluate(rules, index, &person));
-        (Explanation { elsewhere, ..Explanation::new(self, &trace) }, trace.place)
+        let mut explanation = Explanation { elsewhere, ..Explanation::new(self, &trace) };
+        let traces = |toggle| evaluator.trace(SdkRules::of(self.sdks.first()), toggle, &person);
+        self.add_needed(&mut explanation, &trace, &traces, &mut BTreeSet::from([index]));
+        (explanation, trace.place)
+    }
+
+    /// Adds the conditions of the toggles that it needs, directly or through others, about which SDKs may
+    /// disagree. `seen` has the toggles whose conditions were looked at.
+    fn add_needed(
+        &self,
+        explanation: &mut Explanation,
+        trace: &ToggleTrace,
+        traces: &dyn Fn(usize) -> ToggleTrace,
+        seen: &mut BTreeSet<usize>,
+    ) {
+        let prerequisites = self.targeting.content.prerequisites.iter().flatten().zip(&trace.prerequisites);
+        for ((needed, found), explained) in prerequisites.zip(&mut explanation.prerequisites) {
+            let Some(index) = found.toggle.filter(|index| seen.insert(*index)) else { continue };
+            let id = ToggleId::new(self.id.project(), self.id.environment_key(), &needed.key);
+            let other = id.ok().and_then(|id| Some(((self.others)(&id)?, id)));
+            let Some((targeting, id)) = other else { continue };
+            let (subject, trace) = (Subject { id: &id, targeting: &targeting, ..*self }, traces(index));
+            let mut other = Explanation::new(&subject, &trace);
+            subject.add_needed(&mut other, &trace, traces, seen);
+            let own = other.own_doubts().into_iter().map(|doubt| format!("{}: {doubt}", quoted(&needed.key)));
+            explained.doubts = own.collect();
+            explained.doubts.extend(other.prerequisites.into_iter().flat_map(|one| one.doubts));
+        }
     }
 
     /// Returns what other SDKs serve, as far as it is known and something else.
@@ -195,6 +224,9 @@ struct ExplainedPrerequisite {
     /// The circle of toggles that ends the evaluation.
     #[serde(skip)]
     circle: Option<String>,
+    /// The conditions of its toggle, and of those that it needs, about which SDKs may disagree.
+    #[serde(rename = "may_differ", skip_serializing_if = "Vec::is_empty")]
+    doubts: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -299,6 +331,7 @@ impl Explanation {
                     matches: trace.truth.into(),
                     reason: prerequisite_reason(prerequisite, trace),
                     circle: circle(trace, MOST_NOTED),
+                    doubts: Vec::new(),
                 })
                 .collect(),
             rules: rules.map(|(index, item)| rule(subject, trace, index, item)).collect(),
@@ -350,9 +383,15 @@ impl Explanation {
         self.elsewhere.iter().map(Elsewhere::text).collect()
     }
 
-    /// Returns the conditions about which SDKs may disagree, each in one line, unless another condition of the
-    /// rule decides it.
+    /// Returns the conditions about which SDKs may disagree, each in one line: those of the toggles that it
+    /// needs, and its own.
     pub(crate) fn doubts(&self) -> Vec<String> {
+        let needed = self.prerequisites.iter().flat_map(|prerequisite| prerequisite.doubts.iter().cloned());
+        needed.chain(self.own_doubts()).collect()
+    }
+
+    /// Returns its own conditions about which SDKs may disagree, unless another condition of the rule decides it.
+    fn own_doubts(&self) -> Vec<String> {
         let is_open = |condition: &ExplainedCondition| {
             condition.matches != MatchResult::Differs || condition.may_differ.is_some()
         };
@@ -523,6 +562,9 @@ fn trace(out: &mut String, explanation: &Explanation) {
     for prerequisite in &explanation.prerequisites {
         let reason = after(prerequisite.reason.as_deref());
         let _ = writeln!(out, "  prerequisite {}: {}{reason}", prerequisite.label, met(prerequisite.matches));
+        for doubt in &prerequisite.doubts {
+            let _ = writeln!(out, "    {doubt}");
+        }
     }
     for rule in &explanation.rules {
         let _ = writeln!(out, "  {}: {}", rule.label, rule.matches.in_words());

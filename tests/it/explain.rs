@@ -394,6 +394,32 @@ fn a_condition_about_which_sdks_may_differ_says_so_for_this_user() {
 }
 
 #[test]
+fn a_condition_of_a_needed_toggle_about_which_sdks_may_differ_is_named_as_well() {
+    let semver = r#"{ type: semver, subject: v, predicate: ">=", objects: ["1.2.3"] }"#;
+    let pay = doc(18).replace(r#"{ type: number, subject: age, predicate: ">", objects: ["18"] }"#, semver);
+    let world = needing("boolean", "true", &(pay + "  prerequisites: []\n"));
+    let needs = "  prerequisites: [{ key: search, value: \"true\", type: boolean }]\n";
+    world.repo.file("shop/prod/app.yaml", doc(18) + needs);
+    let tests = "- { name: candidate, given: { age: 20, v: 1.2.3-rc }, serves: off }\n";
+    world.repo.file("shop/prod/app.test.yaml", tests).commit("Add app");
+    let said = "`pay`: `v` >= `1.2.3` (semver): may differ in Java (versions with a suffix)";
+    for toggle in ["shop/prod/search", "shop/prod/app"] {
+        let run = |version: &str| {
+            explain(&world, toggle)
+                .set("sdks", "rust java")
+                .args(&format!("--attr age=20 --attr v={version}"))
+        };
+        run("1.2.3-rc").exit(0).stdout_contains(&[&format!("\n    {said}\n")]);
+        let json = run("1.2.3-rc").set("output", "json").exit(0).json();
+        assert_valid(&world, "explain", &json);
+        assert_eq!(json["prerequisites"][0]["may_differ"][0], said, "{json}");
+        assert!(!run("1.3.0").exit(0).both().contains("may differ"));
+    }
+    let test = world.bare("test").set("repo", world.repo.path()).set("service-kind", "featureprobe");
+    test.set("sdks", "rust java").exit(0).stdout_contains(&[said]).any_output();
+}
+
+#[test]
 fn a_number_in_another_notation_is_what_each_sdk_takes_it_for() {
     let pay = doc(18).replace("\"false\"", "\"2\"").replace("\"true\"", "\"1.0\"") + "  prerequisites: []\n";
     let world = needing("number", "1", &pay);

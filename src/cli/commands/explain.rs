@@ -73,6 +73,7 @@ pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus,
         attributes: &attributes,
         at: Some(now),
         sdks: settings.sdks,
+        others: &|id| documents.read(id).ok()??.document.payload.map(|payload| payload.targeting()),
     };
     let (explanation, _) = subject.explain(&evaluator, index);
     show(FORMATS, &explanation, settings)?;

@@ -130,7 +130,7 @@ fn run_tests(
     for item in &tested {
         let places = reached.entry(item.id.clone()).or_default();
         for expectation in &item.list {
-            run.results.push(result(&evaluator, item, expectation, sdks, places));
+            run.results.push(result(&evaluator, documents, item, expectation, sdks, places));
         }
     }
     if with_coverage {
@@ -238,6 +238,7 @@ fn similar<'a>(id: &ToggleId, documents: &'a DocumentFiles) -> Option<&'a str> {
 
 fn result(
     evaluator: &Evaluator,
+    documents: &DocumentFiles,
     tested: &Tested,
     expectation: &Expectation,
     sdks: Sdks,
@@ -251,6 +252,7 @@ fn result(
         attributes: &expectation.given,
         at: expectation.at,
         sdks,
+        others: &|id| documents.read(id).ok()??.document.payload.map(|payload| payload.targeting()),
     };
     let (explanation, place) = subject.explain(evaluator, tested.index);
     reached.extend(place);
