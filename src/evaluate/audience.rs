@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::compiler::{Compiler, Definitions};
-use super::condition::Person;
-use super::condition::{Served, Verdict};
+use super::condition::{Doubt, Person, Served, Verdict};
 use super::evaluator::{Evaluator, SdkRules};
-use crate::model::{Payload, Sdk, ToggleId};
+use crate::model::{Payload, Sdk, ToggleId, rfc3339};
 
 /// The examples of users who switch, and the broken lines, that are kept.
 const MOST_EXAMPLES: usize = 3;
@@ -63,6 +62,8 @@ pub(crate) struct Tally {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Counts {
     cannot_say: u64,
+    /// Whether that is because no time was given.
+    lacks_time: bool,
     /// The number of users by result before, then by result after.
     matrix: Vec<u64>,
     /// The first users who switch: line, key, cell of the matrix.
@@ -78,6 +79,9 @@ pub struct Users {
     /// The number of lines that are not users.
     pub broken: u64,
     pub first_broken: Vec<BrokenLine>,
+    /// The time for which they are counted, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
 }
 
 /// A line that is not a user. The reason is escaped.
@@ -112,6 +116,9 @@ pub struct Impact {
     pub unchanged: Vec<Switch>,
     /// The number of users for whom it cannot be determined.
     pub cannot_say: u64,
+    /// Whether that is because no time was given.
+    #[serde(skip)]
+    pub lacks_time: bool,
     /// The first users who switch.
     pub examples: Vec<SwitchExample>,
 }
@@ -184,12 +191,12 @@ impl Audience {
     }
 
     /// Returns counts of no user.
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self, at: Option<i64>) -> Tally {
         let counts = self
             .changes
             .iter()
             .map(|effect| Counts { matrix: vec![0; effect.switches.len()], ..Counts::default() });
-        Tally { users: Users::default(), changes: counts.collect() }
+        Tally { users: Users { at: at.map(rfc3339), ..Users::default() }, changes: counts.collect() }
     }
 
     /// Counts a user, who is at `line` of the audience.
@@ -199,9 +206,13 @@ impl Audience {
         for (effect, counts) in self.changes.iter().zip(&mut tally.changes) {
             let before = self.cell(&effect.before, person);
             let after = self.cell(&effect.after, person);
-            let (Some(before), Some(after)) = (before, after) else {
-                counts.cannot_say += 1;
-                continue;
+            let (before, after) = match (before, after) {
+                (Ok(before), Ok(after)) => (before, after),
+                (Err(doubt), _) | (_, Err(doubt)) => {
+                    counts.cannot_say += 1;
+                    counts.lacks_time |= doubt == Some(Doubt::CurrentTime);
+                    continue;
+                }
             };
             let cell = before * effect.after.results() + after;
             counts.matrix[cell] += 1;
@@ -223,18 +234,21 @@ impl Audience {
         }
     }
 
-    /// Returns the row or column of a user's result; `None` if it cannot be determined.
-    fn cell(&self, side: &Side, person: &Person<'_>) -> Option<usize> {
+    /// Returns the row or column of a user's result.
+    ///
+    /// # Errors
+    /// Why it cannot be determined: the targeting is not readable, or a doubt.
+    fn cell(&self, side: &Side, person: &Person<'_>) -> Result<usize, Option<Doubt>> {
         let verdict = match side.evaluated {
             Evaluated::By(index) => self.evaluator.evaluate(SdkRules::of(self.sdk), index, person),
             Evaluated::Missing => Verdict::Known(Served::CallerDefault),
-            Evaluated::Unknown => return None,
+            Evaluated::Unknown => return Err(None),
         };
         match verdict {
-            Verdict::CannotSay(_) => None,
-            Verdict::Known(Served::Variation(index)) => Some(index as usize),
+            Verdict::CannotSay(doubt) => Err(Some(doubt)),
+            Verdict::Known(Served::Variation(index)) => Ok(index as usize),
             // The last row and column.
-            Verdict::Known(Served::CallerDefault) => Some(side.variations.len()),
+            Verdict::Known(Served::CallerDefault) => Ok(side.variations.len()),
         }
     }
 }
@@ -298,6 +312,7 @@ impl Effect {
             switches,
             unchanged,
             cannot_say: counts.cannot_say,
+            lacks_time: counts.lacks_time,
             examples: examples.collect(),
         }
     }

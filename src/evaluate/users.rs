@@ -30,7 +30,7 @@ pub(crate) fn count_users(
             Err(sentence) => return Ok(Err(sentence)),
         },
     };
-    let (mut tally, mut person) = (audience.tally(), audience.person(at));
+    let (mut tally, mut person) = (audience.tally(at), audience.person(at));
     while let Some(chunk) = chunks.next(CHUNK)? {
         match &header {
             Some(header) => count_csv(&chunk, header, audience, &mut person, &mut tally),

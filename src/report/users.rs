@@ -20,6 +20,9 @@ const MOST_NOTED: usize = 50;
 pub(super) fn audience(impact: &UserImpact, shown: fn(&str) -> String) -> Vec<String> {
     let users = &impact.users;
     let mut lines = vec![format!("audience: {}", users_of(users.users))];
+    if let Some(at) = &users.at {
+        lines[0].push_str(&format!(" at {at}"));
+    }
     if users.without_key > 0 {
         lines[0].push_str(&format!(", {} without a key", grouped(users.without_key)));
     }
@@ -32,13 +35,19 @@ pub(super) fn audience(impact: &UserImpact, shown: fn(&str) -> String) -> Vec<St
     if more > 0 {
         lines.push(format!("  … and {} more", grouped(more)));
     }
-    lines.extend(rules(impact).map(|rules| format!("  {rules}")));
+    lines.extend(rules(impact).into_iter().chain(lack_of_time(impact)).map(|line| format!("  {line}")));
     lines
 }
 
 /// Returns by whose rules users are counted, unless it is the Rust SDK, as usual.
 fn rules(impact: &UserImpact) -> Option<String> {
     (impact.sdk != Sdk::Rust).then(|| format!("counted as {} evaluates", impact.sdk.versioned()))
+}
+
+/// Returns how to count the users for whom the current time decides.
+fn lack_of_time(impact: &UserImpact) -> Option<String> {
+    let lacks_time = impact.changes.values().any(|impact| impact.lacks_time);
+    lacks_time.then(|| "for some users, the current time decides: `--at TIME` counts them".to_owned())
 }
 
 /// Returns the size of the audience and the effect on the users of each toggle, for forms whose rows are no changes.
@@ -48,7 +57,7 @@ pub(crate) fn user_notes(impact: &UserImpact) -> Vec<String> {
     let shown = shown.map(|(id, impact)| format!("{id}: {}", headline(impact)));
     let more = (more > 0).then(|| format!("… and {more} more; `-o json` has all of them"));
     let size = audience(impact, str::to_owned).into_iter().take(1);
-    size.chain(rules(impact)).chain(shown).chain(more).collect()
+    size.chain(rules(impact)).chain(lack_of_time(impact)).chain(shown).chain(more).collect()
 }
 
 /// Returns the effect of the change of `id` as lines of text; `None` if it was not counted.

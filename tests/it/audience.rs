@@ -3,6 +3,7 @@
 use gitoggle::config::OutputFormat;
 use serde_json::{Value, json};
 
+use crate::outputs::assert_valid;
 use crate::support::{Gitoggle, World, doc};
 
 /// A world in which the age for `pay` rises from 18 to 21.
@@ -217,7 +218,20 @@ fn what_cannot_be_determined_is_counted() {
     let users = "{\"key\":\"a\",\"age\":20}\n{\"key\":\"b\",\"since\":5,\"age\":20}\n";
     let json = plan(&world, users).set("output", "json").exit(0).json();
     assert_eq!((&change(&json)["cannot_say"], &change(&json)["switched"]), (&json!(1), &json!(1)));
-    plan(&world, users).exit(0).stdout_contains(&["1 of 2 users switches; cannot say for 1\n"]);
+    plan(&world, users).exit(0).stdout_contains(&[
+        "1 of 2 users switches; cannot say for 1\n",
+        "audience: 2 users\n  for some users, the current time decides: `--at TIME` counts them\n",
+    ]);
+    let at = || plan(&world, users).args("--at 2026-02-01T00:00:00Z");
+    // Annotations have users in the job summary, which is Markdown.
+    for output in OutputFormat::WORDS.iter().filter(|output| **output != "github") {
+        let printed = at().set("output", output).exit(0).any_stderr().both();
+        assert!(printed.contains("2026-02-01T00:00:00Z"), "{output}: {printed}");
+        assert!(!printed.contains("--at TIME"), "{output}: {printed}");
+    }
+    let json = at().set("output", "json").exit(0).json();
+    assert_eq!(json["audience"]["at"], "2026-02-01T00:00:00Z");
+    assert_valid(&world, "plan", &json);
     let json = plan(&world, users).args("--at 2026-02-01T00:00:00Z").set("output", "json").exit(0).json();
     assert_eq!((&change(&json)["cannot_say"], &change(&json)["switched"]), (&json!(0), &json!(1)));
 }
