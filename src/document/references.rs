@@ -310,17 +310,18 @@ impl References {
                 let key = self.key(target);
                 // A toggle that needs itself, or another one twice, does so in any spelling.
                 if named.insert(target) && target != *node && key != prerequisite.key {
-                    problems.push(ReferenceProblem::new(
-                        &check::PREREQUISITE_CASE,
-                        at("key"),
-                        format!(
-                            "`{}` differs from the toggle `{key}` only in case",
-                            shown(&prerequisite.key)
+                    let written = shown(&prerequisite.key);
+                    let message = format!("`{written}` differs from the toggle `{key}` only in case");
+                    // What other environments call it as well was probably renamed by mistake.
+                    let fix = match others.types(&prerequisite.key)?.is_empty() {
+                        true => format!("write `{key}`"),
+                        false => format!(
+                            "rename the document of `{key}` to `{written}`, as in another environment, or write `{key}`"
                         ),
-                        format!(
-                            "write `{key}`: the service takes both for one toggle, but its SDKs find none"
-                        ),
-                    ));
+                    };
+                    let help =
+                        format!("{fix}: the service takes both for one toggle, but its SDKs find none");
+                    problems.push(ReferenceProblem::new(&check::PREREQUISITE_CASE, at("key"), message, help));
                 }
                 if let Some(circle) = chains.circle(self, *node, target, MOST_VISITED) {
                     let is_named = circle.is_whole && circle.through.len() < MOST_NAMED;

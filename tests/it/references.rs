@@ -393,6 +393,21 @@ fn a_key_that_another_environment_spells_otherwise_is_named_at_both() {
     assert_eq!(found(world.validate()), Vec::<String>::new());
 }
 
+/// The files were renamed by mistake, so to write the new name would lead further away.
+#[test]
+fn a_prerequisite_that_another_environment_spells_so_leads_to_a_renamed_file() {
+    let world = World::new();
+    world.repo.file("shop/prod/Base.yaml", toggle(&[], SWITCH));
+    world.repo.file("shop/test/base.yaml", toggle(&[], SWITCH));
+    world.repo.file("shop/prod/search.yaml", toggle(&[&needs("base")], SWITCH)).commit("Add toggles");
+    featureprobe(world.validate()).exit(3).any_output().stdout_contains(&[
+        "`base` differs from the toggle `Base` only in case",
+        "rename the document of `Base` to `base`, as in another environment, or write `Base`: the service takes both",
+    ]);
+    world.repo.remove("shop/prod/Base.yaml").file("shop/prod/base.yaml", toggle(&[], SWITCH));
+    assert_eq!(found(world.validate()), Vec::<String>::new());
+}
+
 /// The service has a prerequisite that no document says.
 #[test]
 fn a_circle_that_only_the_service_closes_is_held_by_a_live_plan() {
