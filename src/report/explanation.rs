@@ -194,6 +194,9 @@ pub(crate) struct Explanation {
     /// The serve that decides, if one is certain.
     served_by: Option<String>,
     prerequisites: Vec<ExplainedPrerequisite>,
+    /// The errors of the document that are about others. Every pass holds it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) errors: Vec<String>,
     rules: Vec<ExplainedRule>,
     serves: Vec<ExplainedServe>,
     /// The SDK whose rules decide.
@@ -338,6 +341,7 @@ impl Explanation {
             serves: trace.serves.iter().map(|trace| serve(subject.targeting, trace)).collect(),
             evaluated_as: subject.sdks.first().versioned(),
             elsewhere: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -364,6 +368,9 @@ impl Explanation {
         let _ = writeln!(out, "\n{}{}", sentence(&self.result), self.by());
         for other in self.elsewhere() {
             let _ = writeln!(out, "{other}");
+        }
+        for error in &self.errors {
+            let _ = writeln!(out, "every pass holds this document, because it is invalid: {error}");
         }
         out
     }

@@ -462,7 +462,11 @@ fn what_ends_an_evaluation_is_named() {
     explain(&world, "shop/prod/search").args("--attr age=20").exit(0).stdout_contains(&[
         "not met; these prerequisites form a circle: `pay` → `search` → `pay`\n",
         "served: `off`",
+        "every pass holds this document, because it is invalid: these prerequisites form a circle: `search` → `pay` → `search`\n",
     ]);
+    let json = explain(&world, "shop/prod/search").set("output", "json").exit(0).json();
+    assert_valid(&world, "explain", &json);
+    assert_eq!(json["errors"].as_array().map(Vec::len), Some(1), "{json}");
     let world = needing("string", "true", &(doc(18) + "  prerequisites: []\n"));
     explain(&world, "shop/prod/search")
         .args("--attr age=20")

@@ -11,10 +11,10 @@ use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, note, print, print_json, show};
 use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
-use crate::document::{self};
+use crate::document::{self, Severity};
 use crate::evaluate::{Compiler, Definitions};
-use crate::model::{Color, EnvironmentId, Targeting, ToggleId, closest, escaped, seconds};
-use crate::pass::{DocumentFiles, ReadDocument};
+use crate::model::{Color, EnvironmentId, Scope, Targeting, ToggleId, closest, escaped, seconds};
+use crate::pass::{self, CheckTarget, Checks, DocumentFiles, ReadDocument};
 use crate::report::{Explanation, Subject};
 
 /// Explain what a user is served
@@ -75,7 +75,8 @@ pub(super) fn run(settings: &Settings, args: &ExplainArgs) -> Result<ExitStatus,
         sdks: settings.sdks,
         others: &|id| documents.read(id).ok()??.document.payload.map(|payload| payload.targeting()),
     };
-    let (explanation, _) = subject.explain(&evaluator, index);
+    let (mut explanation, _) = subject.explain(&evaluator, index);
+    explanation.errors = errors(&target, &found.path, settings)?;
     show(FORMATS, &explanation, settings)?;
     Ok(ExitStatus::Clean)
 }
@@ -135,6 +136,20 @@ fn is_swapped(id: &ToggleId, known: &ToggleId) -> bool {
         parts
     };
     parts(id) == parts(known)
+}
+
+/// Returns the errors of a document that is valid alone: what it says about others.
+fn errors(target: &CheckTarget, path: &str, settings: &Settings) -> Result<Vec<String>, Failure> {
+    let checks = Checks {
+        layout: &settings.layout,
+        kind: settings.service_kind,
+        sdks: settings.sdks,
+        scope: &Scope::default(),
+        within: &[path.to_owned()],
+    };
+    let found = pass::check(target, checks)?.findings.into_iter();
+    let errors = found.filter(|found| found.path == path && found.severity == Severity::Error);
+    Ok(errors.map(|error| error.message).collect())
 }
 
 /// Returns the targeting of a document, or prints its findings.
