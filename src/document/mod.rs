@@ -5,6 +5,7 @@ mod condition;
 mod dialects;
 mod exclusion;
 mod expectation;
+mod facts;
 mod finding;
 mod foreign;
 pub(crate) mod layout;

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use regex::Regex;
+
 /// A part of a pattern that is not portable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Construct {
@@ -12,11 +14,18 @@ pub(super) enum Construct {
     Backreference,
     BlankCount,
     Border,
-    Codes,
+    /// `\x{41}`
+    BracedCode,
     Digit,
     End,
+    FirstBracket,
     Flags,
+    /// A letter beyond ASCII after a flag that ignores the case.
+    FoldedCase,
+    LateFlags,
     LineFlags,
+    /// `\U00000041`
+    LongCode,
     LongCount,
     LookAround,
     NamedClass,
@@ -25,14 +34,24 @@ pub(super) enum Construct {
     NegativeFlags,
     Nested,
     NotDigit,
-    NotProperty,
     NotSpace,
     NotWord,
     Possessive,
-    Property,
+    /// `\p{Lu}`
+    PropertyOfCategory,
+    /// `\p{IsGreek}`
+    PropertyOfJava,
+    /// `\p{Alphabetic}`
+    PropertyOfRust,
+    /// `\p{Greek}`
+    PropertyOfScript,
     RareFlags,
     RepeatedPosition,
+    /// `\u{41}`
+    RustCode,
     SetOperation,
+    /// `\u0041`
+    ShortCode,
     Space,
     Start,
     Unknown,
@@ -62,11 +81,13 @@ pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
     let mut at = 0;
     let mut before = Before::Nothing;
     let mut counts = Counts::default();
+    // Whether there are only flags so far, and where one begins that ignores the case.
+    let (mut is_start, mut folds) = (true, None);
     while let Some(c) = pattern[at..].chars().next() {
         let rest = &pattern[at..];
         let (length, construct) = match c {
             '\\' => escape(rest),
-            '(' if rest.starts_with("(?") => group(rest),
+            '(' if rest.starts_with("(?") => group(rest, is_start),
             '[' => {
                 let (length, parts) = class(rest);
                 found.extend(parts.into_iter().map(|(construct, part)| (construct, &rest[part])));
@@ -75,6 +96,11 @@ pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
             '{' => count(rest),
             _ => (c.len_utf8(), None),
         };
+        let flags = rest[..length].strip_prefix("(?").filter(|_| construct.is_some_and(Construct::is_flags));
+        if flags.and_then(|flags| flags.split('-').next()).is_some_and(|set| set.contains('i')) {
+            folds.get_or_insert(at);
+        }
+        is_start &= flags.is_some_and(|flags| flags.ends_with(')'));
         let construct = construct.or(counts.next(&rest[..length]));
         let mut add = |construct| found.push((construct, &rest[..length]));
         construct.into_iter().for_each(&mut add);
@@ -103,7 +129,27 @@ pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
         };
         at += length;
     }
+    let folded = folds.and_then(|from| {
+        let is_cased = |c: char| !c.is_ascii() && c.to_lowercase().ne(c.to_uppercase());
+        let (begin, letter) = pattern[from..].char_indices().find(|(_, c)| is_cased(*c))?;
+        Some((Construct::FoldedCase, &pattern[from + begin..from + begin + letter.len_utf8()]))
+    });
+    found.extend(folded);
     found
+}
+
+impl Construct {
+    fn is_flags(self) -> bool {
+        matches!(
+            self,
+            Self::Flags
+                | Self::LateFlags
+                | Self::LineFlags
+                | Self::NegativeFlags
+                | Self::RareFlags
+                | Self::Verbose
+        )
+    }
 }
 
 fn is_astral(c: char) -> bool {
@@ -115,6 +161,8 @@ fn escape(rest: &str) -> (usize, Option<Construct>) {
     let Some(c) = rest[1..].chars().next() else { return (1, None) };
     let length = 1 + c.len_utf8();
     let inner = rest[length..].strip_prefix('{');
+    let until =
+        |count: usize| rest[length..].char_indices().nth(count).map_or(rest.len(), |(at, _)| length + at);
     let has_word = inner.is_some_and(|inner| inner.starts_with(|c: char| c.is_ascii_alphabetic()));
     let found = match c {
         // Word boundaries of the `regex` crate.
@@ -126,13 +174,18 @@ fn escape(rest: &str) -> (usize, Option<Construct>) {
         'b' | 'B' => return (length, Some(Construct::Border)),
         's' => return (length, Some(Construct::Space)),
         'S' => return (length, Some(Construct::NotSpace)),
-        'p' => Construct::Property,
-        'P' => Construct::NotProperty,
+        'p' | 'P' => match inner.and_then(|inner| inner.split_once('}')) {
+            Some((name, _)) => property(name),
+            None => return (until(1), Some(property(&rest[length..until(1)]))),
+        },
         'A' => return (length, Some(Construct::Start)),
         'z' => return (length, Some(Construct::End)),
         'x' if has_hex_digits(&rest[length..], 2) => return (length + 2, None),
-        'x' | 'u' | 'U' => Construct::Codes,
-        'f' | 'n' | 'r' | 't' => return (length, None),
+        'u' | 'U' if inner.is_some() => Construct::RustCode,
+        'u' => return (until(4), Some(Construct::ShortCode)),
+        'U' => return (until(8), Some(Construct::LongCode)),
+        'x' => Construct::BracedCode,
+        'f' | 'n' | 'r' | 't' | ' ' => return (length, None),
         '1'..='9' => return (length, Some(Construct::Backreference)),
         // Word boundaries of the `regex` crate.
         '<' | '>' => return (length, Some(Construct::Unknown)),
@@ -146,12 +199,40 @@ fn escape(rest: &str) -> (usize, Option<Construct>) {
     (length, Some(found))
 }
 
+/// Returns which SDKs know the name in `\p{name}`.
+fn property(name: &str) -> Construct {
+    const CATEGORIES: &[(char, &str)] = &[
+        ('C', "cfnos"),
+        ('L', "lmotu"),
+        ('M', "cen"),
+        ('N', "dlo"),
+        ('P', "cdefios"),
+        ('S', "ckmo"),
+        ('Z', "lps"),
+    ];
+    const KEYS: &[&str] = &["blk", "block", "gc", "general_category", "sc", "script"];
+    let is_category = CATEGORIES.iter().any(|(group, kinds)| {
+        name.strip_prefix(*group)
+            .is_some_and(|kind| kind.len() <= 1 && (kind.is_empty() || kinds.contains(kind)))
+    });
+    let is = |key: &str| Regex::new(&format!("\\p{{{key}={name}}}")).is_ok();
+    match name.split_once('=') {
+        _ if is_category => Construct::PropertyOfCategory,
+        Some((key, _)) if KEYS.contains(&key.to_lowercase().as_str()) => Construct::PropertyOfJava,
+        None if name.starts_with("Is") => Construct::PropertyOfJava,
+        None if name.to_lowercase().starts_with("is") => Construct::PropertyOfRust,
+        None if is("script") || is("general_category") => Construct::PropertyOfScript,
+        _ => Construct::PropertyOfRust,
+    }
+}
+
 fn has_hex_digits(text: &str, count: usize) -> bool {
     text.len() >= count && text.bytes().take(count).all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns the length of the beginning of a group with `(?`, and what is not portable about it.
-fn group(rest: &str) -> (usize, Option<Construct>) {
+/// `is_start` says that there are only flags before it.
+fn group(rest: &str, is_start: bool) -> (usize, Option<Construct>) {
     if rest.starts_with("(?:") {
         return (3, None);
     }
@@ -167,6 +248,7 @@ fn group(rest: &str) -> (usize, Option<Construct>) {
         () if flags.contains('x') => Construct::Verbose,
         // Python knows it for a group only.
         () if is_usual && flags.contains('-') && rest[..end].ends_with(')') => Construct::NegativeFlags,
+        () if is_usual && !is_start && rest[..end].ends_with(')') => Construct::LateFlags,
         () if is_usual && flags != "i" => Construct::LineFlags,
         () if is_usual => Construct::Flags,
         () => Construct::RareFlags,
@@ -219,7 +301,7 @@ fn class(rest: &str) -> (usize, Vec<(Construct, Range<usize>)>) {
                 // A first bracket is a character.
                 if rest[at..].starts_with(']') {
                     at += 1;
-                    found.push((Construct::Nested, start..at));
+                    found.push((Construct::FirstBracket, start..at));
                 }
             }
             ']' => {
@@ -336,9 +418,27 @@ mod tests {
             "(?:a{2}b{300}c){3}",
             "(a{500})*(b{3})+",
             r"\x41",
+            r"a\ b",
         ] {
             assert_eq!(not_portable(pattern), [], "{pattern}");
-            assert!(regex::Regex::new(pattern).is_ok(), "{pattern}");
+            assert!(Regex::new(pattern).is_ok(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_letter_beyond_ascii_whose_case_is_ignored_is_named() {
+        for (pattern, letter) in [
+            ("(?i)ä", Some("ä")),
+            ("a(?is:[à-ü])", Some("à")),
+            ("(?i)a", None),
+            ("ä(?i)a", None),
+            ("(?s)ä", None),
+            ("(?-i)ä", None),
+            ("(?i)日", None),
+        ] {
+            let found = not_portable(pattern);
+            let found = found.iter().find(|(construct, _)| *construct == Construct::FoldedCase);
+            assert_eq!(found.map(|(_, part)| *part), letter, "{pattern}");
         }
     }
 
@@ -361,9 +461,17 @@ mod tests {
             (r"a\B", Construct::Border, r"\B"),
             (r"\s", Construct::Space, r"\s"),
             (r"\S", Construct::NotSpace, r"\S"),
-            (r"\p{Lu}a", Construct::Property, r"\p{Lu}"),
-            (r"\P{Lu}a", Construct::NotProperty, r"\P{Lu}"),
-            (r"\pL", Construct::Property, r"\p"),
+            (r"\p{Lu}a", Construct::PropertyOfCategory, r"\p{Lu}"),
+            (r"\P{Lu}a", Construct::PropertyOfCategory, r"\P{Lu}"),
+            (r"\pLa", Construct::PropertyOfCategory, r"\pL"),
+            (r"\p{Greek}a", Construct::PropertyOfScript, r"\p{Greek}"),
+            (r"[\P{Old_Italic}a]", Construct::PropertyOfScript, r"\P{Old_Italic}"),
+            (r"\p{Letter}", Construct::PropertyOfScript, r"\p{Letter}"),
+            (r"\p{IsGreek}", Construct::PropertyOfJava, r"\p{IsGreek}"),
+            (r"\p{Script=Greek}", Construct::PropertyOfJava, r"\p{Script=Greek}"),
+            (r"\p{sc=Greek}", Construct::PropertyOfJava, r"\p{sc=Greek}"),
+            (r"\p{Alphabetic}", Construct::PropertyOfRust, r"\p{Alphabetic}"),
+            (r"\p{is_greek}", Construct::PropertyOfRust, r"\p{is_greek}"),
             ("[[:alpha:]]+", Construct::NamedClass, "[:alpha:]"),
             ("(a{50}){50}", Construct::LongCount, "{50}"),
             ("(?:b|a{101}){10}", Construct::LongCount, "{10}"),
@@ -373,12 +481,18 @@ mod tests {
             ("(?<n>a)", Construct::NamedGroup, "(?<n>"),
             (r"\Aa", Construct::Start, r"\A"),
             (r"a\z", Construct::End, r"\z"),
-            (r"\x{41}", Construct::Codes, r"\x{41}"),
-            (r"\u0041", Construct::Codes, r"\u"),
+            (r"\x{41}", Construct::BracedCode, r"\x{41}"),
+            (r"[\u0041a]", Construct::ShortCode, r"\u0041"),
+            (r"\u{41}", Construct::RustCode, r"\u{41}"),
+            (r"\U{41}", Construct::RustCode, r"\U{41}"),
+            (r"\U000000411", Construct::LongCode, r"\U00000041"),
             ("[a-c&&b]", Construct::SetOperation, "&&"),
             ("[a--b]", Construct::SetOperation, "--"),
             ("[a[bc]]", Construct::Nested, "["),
-            ("[^]a]", Construct::Nested, "[^]"),
+            ("[^]a]", Construct::FirstBracket, "[^]"),
+            ("a(?i)b", Construct::LateFlags, "(?i)"),
+            ("((?s)a)b", Construct::LateFlags, "(?s)"),
+            ("a|(?i)b", Construct::LateFlags, "(?i)"),
             ("a**", Construct::Possessive, "*"),
             ("a++", Construct::Possessive, "+"),
             ("a{2}{3}", Construct::Possessive, "{3}"),
@@ -396,7 +510,7 @@ mod tests {
             ("a{ 2 , 3 }", Construct::BlankCount, "{ 2 , 3 }"),
         ] {
             assert_eq!(not_portable(pattern).first(), Some(&(construct, part)), "{pattern}");
-            assert!(regex::Regex::new(pattern).is_ok(), "{pattern}");
+            assert!(Regex::new(pattern).is_ok(), "{pattern}");
         }
     }
 
@@ -411,7 +525,7 @@ mod tests {
         ] {
             let found: Vec<&str> = not_portable(pattern).into_iter().map(|(_, part)| part).collect();
             assert_eq!(found, parts, "{pattern}");
-            assert!(regex::Regex::new(pattern).is_ok(), "{pattern}");
+            assert!(Regex::new(pattern).is_ok(), "{pattern}");
         }
     }
 
@@ -424,7 +538,7 @@ mod tests {
             ("a(?=(", Construct::LookAround, "(?=", "a(?:("),
         ] {
             assert_eq!(not_portable(pattern).first(), Some(&(construct, part)), "{pattern}");
-            assert!(regex::Regex::new(pattern).is_err(), "{pattern}");
+            assert!(Regex::new(pattern).is_err(), "{pattern}");
             assert_eq!(without_references(pattern).as_deref(), Some(rest));
         }
         assert_eq!(without_references(r"(?:a)\w"), None);

@@ -126,7 +126,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             text: text("does not match regex", r"^\w+$"),
-            agreed: "rust python",
+            agreed: "go java node",
             says: &["Go, Java and Node: those of ASCII", r"here `\w`"],
             position: (10, 85),
             fixed: text("does not match regex", "^[A-Za-z0-9_]+$"),
@@ -167,6 +167,58 @@ fn an_unmet_prerequisite_is_a_disagreement_only_if_users_get_another_value() {
         let text = text.replace("defaultServe: { select: 0 }", &format!("defaultServe: {default}"));
         let text = if variation.is_empty() { text } else { text.replace("  variations:\n", variation) };
         assert_eq!(!findings(&text, "rust node").is_empty(), differs, "{text}");
+    }
+}
+
+/// The fix of one leaves no other to be found later.
+#[test]
+fn all_disagreements_of_a_condition_are_found_at_once() {
+    let of = |kind: &str, predicate: &str, objects: &str| {
+        condition(&format!("{{ type: {kind}, subject: a, predicate: {predicate}, objects: [{objects}] }}"))
+    };
+    for (text, expected) in [
+        (of("string", "matches regex", r"'(?P<n>a)\d\s\w'"), 4),
+        (of("string", "matches regex", "'(?i)ä'"), 2),
+        (of("string", "matches regex", r"'(?i)(?s)a'"), 2),
+        (of("string", "matches regex", r"'\d', '\w', '\d+'"), 2),
+        (of("semver", "\"=\"", "1.2.3-rc+5"), 2),
+        (of("semver", "\"=\"", "1.2.3, 1.2.3-rc, 1.2.4+5, 1.2.4-rc"), 2),
+        (of("number", "\"=\"", "16777217, 16777219"), 1),
+    ] {
+        let found = findings(&text, "rust go java node python");
+        assert_eq!(found.len(), expected, "{text}{found:#?}");
+    }
+    let text = of("string", "matches regex", r"'a', '\d', '\w'");
+    let places: Vec<u32> = findings(&text, "go rust").iter().map(|found| found.column).collect();
+    let line = text.lines().find(|line| line.contains("regex")).unwrap();
+    assert_eq!(places, [r"'\d'", r"'\w'"].map(|part| u32::try_from(line.find(part).unwrap()).unwrap() + 1));
+}
+
+/// What an example says of Go is not so in the other SDKs.
+#[test]
+fn the_example_of_a_float_is_one_where_the_sdks_differ() {
+    for object in [
+        "16777217",
+        "1700000000",
+        "17.999999999",
+        "9007199254740993",
+        "9223372036854775808",
+        "9223372036854775809",
+        "18446744073709551616",
+        "123456789012345678901234567890",
+        "-9223372036854775808",
+        "1e20",
+        "1e-50",
+    ] {
+        let text =
+            condition(&format!("{{ type: number, subject: a, predicate: \"=\", objects: ['{object}'] }}"));
+        let found = findings(&text, "go rust");
+        let [one] = &found[..] else { panic!("{object}: {found:?}") };
+        let example = one.message.split('`').nth(1).unwrap();
+        let [example, number]: [f64; 2] = [example, object].map(|text| text.parse().unwrap());
+        #[expect(clippy::cast_possible_truncation, reason = "this is what the SDK for Go does")]
+        let are_same_in_go = example as f32 == number as f32;
+        assert!(are_same_in_go && example.to_bits() != number.to_bits(), "{}", one.message);
     }
 }
 
@@ -224,6 +276,32 @@ fn every_construct_is_named_for_the_sdks_that_differ() {
         (r"\Aa", "node rust"),
         (r"a\z", "python rust"),
         (r"\x{41}", "python rust"),
+        (r"\x{41}", "go node"),
+        (r"[\x{41}-\x{43}]", "java python"),
+        (r"\u0041", "go java"),
+        (r"\u0041", "node go"),
+        (r"\u{41}", "rust java"),
+        (r"\u{41}", "go node"),
+        (r"\U00000041", "java python"),
+        (r"\U00000041", "node python"),
+        (r"\p{Alphabetic}", "rust go"),
+        (r"\p{Alphabetic}", "rust java"),
+        (r"\p{Script=Greek}", "rust go"),
+        (r"\p{Script=Greek}", "go java"),
+        (r"\P{IsGreek}", "rust go"),
+        (r"\p{Greek}", "go java"),
+        (r"\p{L}\p{Alphabetic}", "rust go"),
+        ("[^]a]", "go node"),
+        ("[]a]", "node python"),
+        ("a(?i)b", "python java"),
+        ("((?i)a)b", "rust python"),
+        ("(?i)ä", "rust java"),
+        ("(?i:Ä)", "python java"),
+        (r"\s", "rust node"),
+        (r"\s", "node python"),
+        (r"\w", "rust python"),
+        (r"\bfoo\b", "go java"),
+        (r"\bfoo\b", "java node"),
         ("[a-c&&b]", "java rust"),
         ("[a[b]]", "go rust"),
         ("a**", "go rust"),
@@ -245,6 +323,22 @@ fn every_construct_is_named_for_the_sdks_that_differ() {
     ] {
         assert_eq!(findings(&pattern(own), sdks).len(), 1, "{own}");
         assert!(findings(&pattern(own), "rust").is_empty(), "{own}");
+    }
+    for (own, sdks) in [
+        (r"\p{Lu}", "rust go java"),
+        (r"\p{Greek}", "rust go"),
+        (r"\p{IsGreek}", "rust java"),
+        (r"\p{sc=Greek}", "rust java"),
+        (r"\x{41}", "rust go java"),
+        (r"\u0041", "rust java node python"),
+        (r"\U00000041", "rust python"),
+        ("[]a]", "rust go java python"),
+        ("(?i)a", "rust go java python"),
+        ("(?i)(?s)a", "rust go java python"),
+        ("a(?i)b", "rust go java"),
+        ("(?i)ä", "rust go python"),
+    ] {
+        assert_eq!(findings(&pattern(own), sdks), [], "{own} {sdks}");
     }
 }
 

@@ -1,0 +1,553 @@
+//! What the SDKs do differently, as data.
+//!
+//! The facts were measured on 2026-11-25: the SDKs evaluated 250,605 pairs of document and user, on payloads
+//! that were translated as the service does. The versions were Rust 2.3.2, Go 2.3.0, Java 2.3.0 and 2.1.1,
+//! Node 2.2.0 and Python 2.2.1. Java has two, because Maven still gave 2.1.1 as the newest one.
+//!
+//! Those on regular expressions are about the engines of the languages, too: `regex` 1.13, Go 1.26, Java 17,
+//! Node 20 and Python 3.11, measured on 2026-11-28.
+
+use super::portable::Construct;
+use crate::model::{Sdk, Sdks, listed};
+
+/// What an SDK does with a pattern that it cannot read. Other texts say `invalid` as well.
+const INVALID: &str = "an invalid pattern";
+
+/// The same of a part that it reads as other text.
+const UNKNOWN: &str = "unknown";
+
+const KNOWN: &str = "known";
+
+/// One way in which SDKs differ.
+#[derive(Eq, PartialEq)]
+pub(super) struct Fact {
+    /// What they differ about.
+    pub(super) about: &'static str,
+    /// Who does what.
+    groups: Groups,
+    /// What all others do.
+    others: &'static str,
+    help: &'static str,
+}
+
+type Groups = &'static [(&'static [Group], &'static str)];
+
+/// An SDK, or some versions of the one for Java.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Group {
+    All(Sdk),
+    /// Java from 2.3 on.
+    NewJava,
+    /// Java before 2.3.
+    OldJava,
+}
+
+pub(super) const GO: Group = Group::All(Sdk::Go);
+pub(super) const JAVA: Group = Group::All(Sdk::Java);
+pub(super) const NODE: Group = Group::All(Sdk::Node);
+pub(super) const PYTHON: Group = Group::All(Sdk::Python);
+const RUST: Group = Group::All(Sdk::Rust);
+
+/// All SDKs, in the order of messages.
+const ALL: [Group; 5] = [RUST, GO, JAVA, NODE, PYTHON];
+
+impl Group {
+    pub(super) fn sdk(self) -> Sdk {
+        match self {
+            Self::All(sdk) => sdk,
+            Self::NewJava | Self::OldJava => Sdk::Java,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::All(sdk) => sdk.name(),
+            Self::NewJava => "Java from 2.3 on",
+            Self::OldJava => "Java before 2.3",
+        }
+    }
+}
+
+pub(super) const UNMET: Fact = Fact {
+    about: "a prerequisite that is not met",
+    groups: &[
+        (&[RUST, GO, Group::NewJava], "`disabledServe` is served"),
+        (&[NODE, PYTHON, Group::OldJava], "`defaultServe` is served"),
+    ],
+    others: "",
+    help: "let both serve what these users must get, or accept the difference with the comment `# gitoggle: \
+           allow(sdk-disagreement) REASON`",
+};
+
+pub(super) const NESTED: Fact = Fact {
+    about: "a prerequisite further down that is not met",
+    groups: &[(&[NODE], "`defaultServe` of this toggle is served")],
+    others: "the toggle in between decides",
+    help: "let the toggle in between serve something else in its `disabledServe`",
+};
+
+pub(super) const OTHER_TYPE: Fact = Fact {
+    about: "a prerequisite of another type",
+    groups: &[(&[RUST, JAVA, NODE, PYTHON], "never met"), (&[GO], "met if the value is the same")],
+    others: "",
+    help: "write the type of the other toggle",
+};
+
+pub(super) const NUMBER_NOTATION: Fact = Fact {
+    about: "a number in another notation",
+    groups: &[(&[GO, NODE], "equal")],
+    others: "different",
+    help: "write it as the other toggle does",
+};
+
+pub(super) const FLOATS: Fact = Fact {
+    about: "numbers with more than seven digits",
+    groups: &[(&[GO], "32-bit floats")],
+    others: "64-bit floats",
+    help: "compare a text (`type: string`), or a number with up to seven digits",
+};
+
+pub(super) const SUFFIXES: Fact = Fact {
+    about: "versions with a suffix",
+    groups: &[(&[JAVA], "the order of Maven")],
+    others: "the order of Semantic Versioning",
+    help: "compare a version without a suffix",
+};
+
+pub(super) const BUILDS: Fact = Fact {
+    about: "versions with build metadata",
+    groups: &[(&[RUST, JAVA], "it is compared")],
+    others: "it is ignored",
+    help: "compare a version without build metadata",
+};
+
+pub(super) const LARGE_VERSIONS: Fact = Fact {
+    about: "versions with a number of 2^53 or more",
+    groups: &[(&[NODE], "skipped")],
+    others: "compared",
+    help: "compare a version with smaller numbers",
+};
+
+pub(super) const BLANKS: Fact = Fact {
+    about: "blank texts",
+    groups: &[
+        (&[RUST, GO, Group::NewJava], "an attribute may be blank"),
+        (&[NODE, PYTHON, Group::OldJava], "a blank attribute is missing"),
+    ],
+    others: "",
+    help: "compare a text that is not blank",
+};
+
+pub(super) const EARLY_TIMES: Fact = Fact {
+    about: "times before 1970",
+    groups: &[(&[RUST], "skipped")],
+    others: "compared",
+    help: "compare a time from 1970 on",
+};
+
+pub(super) const JSON: Fact = Fact {
+    about: "JSON values of prerequisites",
+    groups: &[(&[NODE], "never equal"), (&[PYTHON], "equal only in the same order")],
+    others: "equal in any order",
+    help: "let a boolean toggle stand for the condition",
+};
+
+pub(super) const LARGE_NUMBERS: Fact = Fact {
+    about: "whole numbers of more than 32 bits",
+    groups: &[(&[JAVA], "the default value in the caller's code")],
+    others: "the number",
+    help: "serve a smaller number, or a text",
+};
+
+const DIGITS: Groups = &[(&[RUST, PYTHON], "those beyond ASCII as well")];
+const LETTERS: Groups = &[
+    (&[RUST], "those beyond ASCII as well, with accents of their own"),
+    (&[PYTHON], "those beyond ASCII as well"),
+];
+const SPACES: Groups = &[
+    (&[RUST, PYTHON], "that beyond ASCII as well"),
+    (&[NODE], "that beyond ASCII with U+FEFF, without U+0085"),
+];
+const OF_CATEGORY: Groups = &[(&[NODE, PYTHON], UNKNOWN)];
+const OF_SCRIPT: Groups = &[(&[NODE, PYTHON], UNKNOWN), (&[JAVA], INVALID)];
+const OF_JAVA: Groups = &[(&[NODE, PYTHON], UNKNOWN), (&[GO], INVALID)];
+const OF_RUST: Groups = &[(&[NODE, PYTHON], UNKNOWN), (&[GO, JAVA], "invalid, or of another meaning")];
+const PROPERTY: &str = "`\\p` in a regular expression";
+const LIST: &str = "list the characters that are meant in brackets, such as `[A-Z]` for upper-case letters of ASCII, or `[^A-Z]` \
+                    for all others";
+
+/// What SDKs do with each construct: what they differ about, who does what, what all others do, and the help.
+const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
+    (
+        Construct::Astral,
+        "a character beyond U+FFFF in a class or before a repetition",
+        &[(&[NODE], "each of its two halves")],
+        "the character",
+        "write it in a group, such as `(?:😀|ä)` for `[😀ä]` and `(?:😀)+` for `😀+`",
+    ),
+    (
+        Construct::Backreference,
+        "back references in a regular expression",
+        &[(&[RUST, GO], INVALID)],
+        KNOWN,
+        "write each case as an object",
+    ),
+    (
+        Construct::BlankCount,
+        "counts with blanks in a regular expression",
+        &[(&[RUST], "a count"), (&[JAVA], INVALID)],
+        "literal text",
+        "write the count without blanks",
+    ),
+    (
+        Construct::Border,
+        "the borders of words (`\\b`, `\\B`)",
+        &[
+            (&[RUST], "letters and digits beyond ASCII are in words, with accents of their own"),
+            (&[PYTHON], "letters and digits beyond ASCII are in words"),
+            (&[JAVA], "letters and digits beyond ASCII are in words up to Java 18"),
+        ],
+        "words have letters and digits of ASCII",
+        "write the pattern without them: no class means the same",
+    ),
+    (
+        Construct::BracedCode,
+        "`\\x{…}` in a regular expression",
+        &[(&[NODE], UNKNOWN), (&[PYTHON], INVALID)],
+        KNOWN,
+        "write the character itself",
+    ),
+    (
+        Construct::Digit,
+        "digits (`\\d`)",
+        DIGITS,
+        "those of ASCII",
+        "write `[0-9]` instead, or `0-9` in brackets",
+    ),
+    (
+        Construct::End,
+        "`\\z` in a regular expression",
+        &[(&[NODE, PYTHON], "the letter, or an invalid pattern")],
+        "the end",
+        "write `$` instead",
+    ),
+    (
+        Construct::FirstBracket,
+        "a first `]` within a class",
+        &[(&[NODE], "the end of the class")],
+        "a character",
+        "write `\\]` for the character",
+    ),
+    (
+        Construct::Flags,
+        "flags in a regular expression",
+        &[(&[NODE], INVALID)],
+        KNOWN,
+        "write the letters of both cases as classes, such as `[Aa]`",
+    ),
+    (
+        Construct::FoldedCase,
+        "letters beyond ASCII whose case a flag ignores",
+        &[(&[JAVA], "the case counts"), (&[NODE], INVALID)],
+        "the case is ignored",
+        "write the letters of both cases as classes, such as `[Ää]`",
+    ),
+    (
+        Construct::LateFlags,
+        "flags after the beginning of a regular expression",
+        &[(&[NODE], INVALID), (&[PYTHON], "an invalid pattern from 3.11 on")],
+        KNOWN,
+        "write the pattern without flags, and the letters of both cases as classes, such as `[Aa]`",
+    ),
+    (
+        Construct::LineFlags,
+        "flags in a regular expression",
+        &[(&[NODE], INVALID)],
+        KNOWN,
+        "write the pattern without flags: no other notation means the same to all SDKs",
+    ),
+    (
+        Construct::LongCode,
+        "`\\U` with eight digits in a regular expression",
+        &[(&[NODE], UNKNOWN), (&[GO, JAVA], INVALID)],
+        KNOWN,
+        "write the character itself",
+    ),
+    (
+        Construct::LongCount,
+        "counts over 1000 in a regular expression, also of counts in each other",
+        &[(&[GO], INVALID)],
+        KNOWN,
+        "write a smaller count",
+    ),
+    (
+        Construct::LookAround,
+        "look-ahead and look-behind in a regular expression",
+        &[(&[RUST, GO], INVALID)],
+        KNOWN,
+        "write several conditions, which must all match",
+    ),
+    (
+        Construct::NamedClass,
+        "classes such as `[:alpha:]`",
+        &[(&[RUST, GO], KNOWN)],
+        "a list of the characters of the name",
+        "write a class such as `[A-Za-z]` instead",
+    ),
+    (
+        Construct::NamedGroup,
+        "`(?<name>` in a regular expression",
+        &[(&[PYTHON], INVALID)],
+        KNOWN,
+        "write `(` instead",
+    ),
+    (
+        Construct::NamedGroupP,
+        "`(?P<name>` in a regular expression",
+        &[(&[JAVA, NODE], INVALID)],
+        KNOWN,
+        "write `(` instead",
+    ),
+    (
+        Construct::NegativeFlags,
+        "negated flags in a regular expression",
+        &[(&[NODE, PYTHON], INVALID)],
+        KNOWN,
+        "write the pattern without flags",
+    ),
+    (
+        Construct::Nested,
+        "a `[` within a class",
+        &[(&[RUST, JAVA], "a nested class")],
+        "a character",
+        "write `\\[` for the character",
+    ),
+    (
+        Construct::NotDigit,
+        "digits (`\\D`)",
+        DIGITS,
+        "those of ASCII",
+        "write `[^0-9]` instead, outside of brackets",
+    ),
+    (
+        Construct::NotSpace,
+        "white space (`\\S`)",
+        SPACES,
+        "that of ASCII",
+        "write `[^ \\t\\r\\n]` instead, outside of brackets",
+    ),
+    (
+        Construct::NotWord,
+        "letters and digits (`\\W`)",
+        LETTERS,
+        "those of ASCII",
+        "write `[^A-Za-z0-9_]` instead, outside of brackets",
+    ),
+    (
+        Construct::Possessive,
+        "repetitions of repetitions",
+        &[(&[RUST], "a repetition of the repetition")],
+        "an invalid pattern, or one without a way back",
+        "write one repetition",
+    ),
+    (Construct::PropertyOfCategory, PROPERTY, OF_CATEGORY, KNOWN, LIST),
+    (Construct::PropertyOfJava, PROPERTY, OF_JAVA, KNOWN, LIST),
+    (Construct::PropertyOfRust, PROPERTY, OF_RUST, KNOWN, LIST),
+    (Construct::PropertyOfScript, PROPERTY, OF_SCRIPT, KNOWN, LIST),
+    (
+        Construct::RareFlags,
+        "these flags of a regular expression",
+        &[(&[RUST], KNOWN)],
+        "invalid, or of another meaning",
+        "write the pattern without flags",
+    ),
+    (
+        Construct::RepeatedPosition,
+        "repetitions of a position such as `^`",
+        &[(&[NODE, PYTHON], INVALID)],
+        KNOWN,
+        "write the position once",
+    ),
+    (
+        Construct::RustCode,
+        "`\\u{…}` and `\\U{…}` in a regular expression",
+        &[(&[RUST], KNOWN), (&[NODE], UNKNOWN)],
+        INVALID,
+        "write the character itself",
+    ),
+    (
+        Construct::SetOperation,
+        "operations on classes",
+        &[(&[RUST], "`&&`, `--` and `~~`"), (&[JAVA], "only `&&`")],
+        "none, but characters",
+        "list the characters of the class",
+    ),
+    (
+        Construct::ShortCode,
+        "`\\u` with four digits in a regular expression",
+        &[(&[GO], INVALID)],
+        KNOWN,
+        "write the character itself",
+    ),
+    (
+        Construct::Space,
+        "white space (`\\s`)",
+        SPACES,
+        "that of ASCII",
+        "write `[ \\t\\r\\n]` instead, or ` \\t\\r\\n` in brackets",
+    ),
+    (
+        Construct::Start,
+        "`\\A` in a regular expression",
+        &[(&[NODE], "the letter")],
+        "the beginning",
+        "write `^` instead",
+    ),
+    (
+        Construct::Unknown,
+        "this part of a regular expression",
+        &[(&[RUST], KNOWN)],
+        "invalid, or of another meaning",
+        "write literal text, classes, groups and repetitions",
+    ),
+    (
+        Construct::Verbose,
+        "`(?x)` in a regular expression",
+        &[(&[GO, NODE], INVALID)],
+        KNOWN,
+        "write the pattern without blanks and without `(?x)`",
+    ),
+    (
+        Construct::Word,
+        "letters and digits (`\\w`)",
+        LETTERS,
+        "those of ASCII",
+        "write `[A-Za-z0-9_]` instead, or `A-Za-z0-9_` in brackets",
+    ),
+];
+
+impl Construct {
+    /// Returns whether SDKs differ only for texts that have other characters than those of ASCII, or white space.
+    pub(super) fn is_about_other_alphabets(self) -> bool {
+        matches!(
+            self,
+            Self::Border
+                | Self::Digit
+                | Self::NotDigit
+                | Self::NotSpace
+                | Self::NotWord
+                | Self::Space
+                | Self::Word
+        )
+    }
+
+    /// Returns what the SDKs do with it.
+    pub(super) fn fact(self) -> Option<Fact> {
+        let row = CONSTRUCTS.iter().find(|(construct, ..)| *construct == self);
+        row.map(|(_, about, groups, others, help)| Fact { about, groups, others, help })
+    }
+}
+
+/// Returns whether nobody writes a pattern for what an SDK does with it, even if no other SDK is used.
+fn is_mistake(does: &str) -> bool {
+    const MISTAKES: &[&str] = &[
+        UNKNOWN,
+        "32-bit floats",
+        "a list of the characters of the name",
+        "different",
+        "each of its two halves",
+        "literal text",
+        "none, but characters",
+        "the case counts",
+        "the letter",
+    ];
+    MISTAKES.contains(&does) || does.contains("invalid")
+}
+
+impl Fact {
+    /// Returns the message and the help of a finding, if this is not the same for all of `sdks`, or if none of
+    /// them can read it.
+    pub(super) fn words(&self, sdks: Sdks, example: &str) -> Option<(String, String)> {
+        let Self { about, help, .. } = self;
+        match self.lists_of(sdks).as_slice() {
+            [] => None,
+            [(names, does)] => is_mistake(does).then(|| {
+                let message = format!("{about}: {does} in {}; {example}", listed(names));
+                (message, (*help).to_owned())
+            }),
+            _ => {
+                let message = format!("SDKs differ about {about}: {}; {example}", self.lists(sdks));
+                Some((message, format!("{help}, or name only the SDKs that your services use with `sdks`")))
+            }
+        }
+    }
+
+    /// Returns who of `sdks` does what.
+    pub(super) fn lists(&self, sdks: Sdks) -> String {
+        let sdks = if sdks.is_empty() { Sdks::ALL } else { sdks };
+        let all = self.lists_of(sdks).into_iter().map(|(names, does)| format!("{}: {does}", listed(&names)));
+        all.collect::<Vec<_>>().join("; ")
+    }
+
+    fn lists_of(&self, sdks: Sdks) -> Vec<(Vec<String>, &'static str)> {
+        let lists = self.groups().into_iter().filter_map(|(group, does)| {
+            let used = group.into_iter().filter(|one| sdks.has(one.sdk()));
+            let names: Vec<String> = used.map(|one| one.name().to_owned()).collect();
+            (!names.is_empty()).then_some((names, does))
+        });
+        lists.collect()
+    }
+
+    /// Returns which SDKs do not do what the one for Rust does.
+    pub(super) fn other_than_rust(&self) -> Vec<Group> {
+        let groups = self.groups().into_iter().filter(|(group, _)| !group.contains(&RUST));
+        groups.flat_map(|(group, _)| group).collect()
+    }
+
+    fn groups(&self) -> Vec<(Vec<Group>, &'static str)> {
+        let mut all: Vec<_> = self.groups.iter().map(|(group, does)| (group.to_vec(), *does)).collect();
+        let is_named =
+            |one: &Group| all.iter().any(|(group, _)| group.iter().any(|named| named.sdk() == one.sdk()));
+        let others: Vec<Group> = ALL.into_iter().filter(|one| !is_named(one)).collect();
+        if !others.is_empty() {
+            all.push((others, self.others));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fact_names_each_sdk_once_and_says_what_it_does() {
+        let named = [
+            UNMET,
+            NESTED,
+            OTHER_TYPE,
+            NUMBER_NOTATION,
+            FLOATS,
+            SUFFIXES,
+            BUILDS,
+            LARGE_VERSIONS,
+            BLANKS,
+            EARLY_TIMES,
+            JSON,
+            LARGE_NUMBERS,
+        ];
+        let of_patterns = CONSTRUCTS.iter().map(|(construct, ..)| construct.fact().unwrap());
+        for fact in named.into_iter().chain(of_patterns) {
+            let groups = fact.groups();
+            let mut names: Vec<&str> =
+                groups.iter().flat_map(|(group, _)| group).map(|one| one.name()).collect();
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert!(groups.len() > 1 && names.len() == count && (5..=6).contains(&count), "{}", fact.about);
+            assert!(groups.iter().all(|(_, does)| !does.is_empty()), "{}", fact.about);
+        }
+        let constructs: Vec<_> = CONSTRUCTS.iter().map(|(construct, ..)| format!("{construct:?}")).collect();
+        assert!(constructs.windows(2).all(|two| two[0] < two[1]), "{constructs:?}");
+    }
+}
