@@ -571,9 +571,13 @@ fn almost_value<'a, I: Iterator<Item = &'a str>>(
         decimal == reading.number || reading.other.as_ref() == Some(&decimal)
     });
     let is_number = |other: &str| fits(ReturnType::Number, other) || meant::almost_number(other).is_some();
-    let has_number = is_comma || others().any(|other| fits(ReturnType::Number, other.trim_end()));
+    // Only its size makes it a text.
+    let is_too_large = meant::is_decimal(value);
+    let has_number =
+        is_comma || is_too_large || others().any(|other| fits(ReturnType::Number, other.trim_end()));
     let help = match reading {
         Some(reading) => reading.help("value: "),
+        None if is_too_large => "write a number of at most 1.79e308".to_owned(),
         None => "write a decimal number, such as `value: 1.5`".to_owned(),
     };
     (has_number && others().all(is_number)).then_some(("number", help))

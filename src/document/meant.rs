@@ -243,6 +243,9 @@ pub(super) fn almost_number(text: &str) -> Option<Option<MeantNumber>> {
     {
         return Some(None);
     }
+    if is_decimal(trimmed) && !fits(trimmed) {
+        return Some(None);
+    }
     if let Some(number) = number(trimmed) {
         return Some(Some(number));
     }

@@ -190,9 +190,12 @@ fn compare_rules(
             let place = last.map_or_else(|| "the first".to_owned(), |last| format!("behind {last}"));
             out.push(format!("{label} is now {place}"));
         }
-        out.extend(serve(&old.serve, now).map(|text| format!("{label} serves: {text}")));
+        let served = serve(&old.serve, now);
+        // A new share, too, is one from a time on.
+        let is_new = served.is_some() || old.conditions != rule.conditions;
+        out.extend(served.map(|text| format!("{label} serves: {text}")));
         compare_conditions(&label, &old.conditions, &rule.conditions, out);
-        if let Some(schedule) = schedule(rule, variations).filter(|_| old.conditions != rule.conditions) {
+        if let Some(schedule) = schedule(rule, variations).filter(|_| is_new) {
             out.push(format!("{label} now serves {schedule}"));
         }
     }

@@ -305,6 +305,12 @@ const MISTAKES: &[Mistake] = &[
         "10:31 split-share: `1e1` is not a percentage",
         "1e1",
     ),
+    mistake(
+        SPLIT,
+        "{ split: { \"on\": 0.005, \"off\": 0.995 } }",
+        "10:31 split-share: `0.005` is not a percentage",
+        "{ \"on\": 0.005, \"off\": 0.995 }",
+    ),
     // No blank follows a colon.
     mistake(
         "{ name: \"on\", value: \"20\" }",

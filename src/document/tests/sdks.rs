@@ -422,6 +422,17 @@ fn a_value_that_is_almost_a_number_or_json_is_a_warning_whose_help_solves_it() {
     let number = found("19.90", "49,90");
     assert!(matches!(number.as_slice(), [help] if help.starts_with("write `value: 49.90`")), "{number:?}");
     assert_eq!(found("{\"a\":1}", "{\"a\":1").len(), 1);
+    for (off, on, count) in [
+        ("1", "1e400", 1),
+        ("-1e999", "0.5", 1),
+        ("1e400", "1e401", 2),
+        ("1e400", "red", 0),
+        ("1", "1.79e308", 0),
+    ] {
+        let found = found(off, on);
+        assert_eq!(found.len(), count, "{off} {on}: {found:?}");
+        assert!(found.iter().all(|help| help.starts_with("write a number of at most 1.79e308")), "{found:?}");
+    }
     for (off, on) in [("19.90", "49.90"), ("{\"a\":1}", "{\"a\":2}"), ("red", "1,5"), ("red", "{name}")] {
         assert!(found(off, on).is_empty(), "{off} {on}");
     }

@@ -265,6 +265,14 @@ fn a_rule_that_compares_the_time_is_described_as_a_schedule() {
     let expected =
         "rule `r` now serves from 2026-12-02 09:00:30 +00:00: `a` 75%, `b` 25% (for users without `now`)";
     assert_eq!(changed.last().map(String::as_str), Some(expected));
+    let more = rule("after", &["2026-12-01T09:00:00+01:00"], Serve::Split(vec![5000, 5000]));
+    assert_eq!(
+        sentences(Some(&with(monday())), &with(more)),
+        [
+            "rule `r` serves: split `a` 75%, `b` 25% → split `a` 50%, `b` 50%",
+            "rule `r` now serves from 2026-12-01 09:00 +01:00: `a` 50%, `b` 50% (for users without `now`)",
+        ]
+    );
     let mut between = rule("between", &["2026-12-01T09:00:00+01:00"], Serve::Select(1));
     between.conditions[0].between = Some(Box::new(Between {
         left_predicate: "after".into(),
