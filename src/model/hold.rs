@@ -99,6 +99,9 @@ pub struct Hold {
     /// toggle; none if such a permission has no effect.
     #[serde(default, rename = "live_version")]
     pub version: Option<u64>,
+    /// Whether the trailer of the commit permits the change no longer, because the service has had its document.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) trailer_was_used: bool,
     /// What else was published on the service, oldest first: a line for each version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) events: Vec<String>,
@@ -123,7 +126,26 @@ impl Hold {
     pub(crate) fn undecided(state: ToggleState, fact: impl Into<String>) -> Self {
         let fact = fact.into();
         let (releases, events) = (Vec::new(), Vec::new());
-        Self { kind: None, state, fact, advice: None, releases, version: None, events, opens: None }
+        Self {
+            kind: None,
+            state,
+            fact,
+            advice: None,
+            releases,
+            version: None,
+            trailer_was_used: false,
+            events,
+            opens: None,
+        }
+    }
+
+    /// Says that the trailer of the commit was used before.
+    pub(crate) fn used(self) -> Self {
+        let fact = format!(
+            "{}; the trailer of its commit no longer counts, because the service has had this document, and it was changed since",
+            self.fact
+        );
+        Self { trailer_was_used: true, fact, ..self }
     }
 
     /// Adds how to have the change published nevertheless.
@@ -404,7 +426,10 @@ impl HoldKind {
                 trailers: &[(Override::Rename, TrailerReach::OwnCommit)],
                 ..Rule::HELD
             },
-            Self::FirstPass | Self::StateLost => Rule {
+            Self::StateLost => {
+                Rule { releases: &[Override::FirstPassAdopt, Override::FirstPassAssert], ..Rule::HELD }
+            }
+            Self::FirstPass => Rule {
                 releases: &[Override::FirstPassAdopt, Override::FirstPassAssert],
                 trailers: &[
                     (Override::FirstPassAdopt, TrailerReach::NewestCommit),

@@ -44,7 +44,7 @@ pub struct LiveToggle {
 
 impl LiveToggle {
     /// The number of versions to read if it is not known which one was applied. A version can have 100 KiB.
-    const MOST_UNKNOWN: u64 = 200;
+    pub(crate) const MOST_UNKNOWN: u64 = 200;
 
     /// Returns the number of the first version to read for [`LiveToggle::add_events`].
     pub(crate) fn first_event(&self, applied: Option<u64>) -> u64 {

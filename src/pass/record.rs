@@ -17,7 +17,7 @@ use crate::pass::publish::{PublishJob, publish, tries};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Error, planning};
 use crate::plan::compare::join;
-use crate::plan::{self, Overwrite, Plan};
+use crate::plan::{self, Plan};
 use crate::source::{self, Snapshot};
 use crate::state::{
     self, AppliedEdit, CleanPass, DocumentReader, Failures, PassHead, StateSnapshot, Stop, Store,
@@ -72,7 +72,7 @@ fn finished_first_passes(plan: &Plan, published: &PublishSummary) -> impl Iterat
     let untried: BTreeSet<EnvironmentId> = untried
         .map(|(change, _)| change)
         .chain(withheld)
-        .filter(|change| change.overwrite == Overwrite::Asserted)
+        .filter(|change| change.overwrite.is_asserted())
         .map(|change| change.id.environment())
         .collect();
     let environments = plan.asserted().keys().cloned();

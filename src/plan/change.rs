@@ -267,18 +267,22 @@ impl Before {
 /// Whether a change may replace what someone else changed on the service (src/plan/README.md, "Live state").
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Overwrite {
-    /// The settings, an operator or a trailer allow it.
+    /// The settings or an operator allow it.
     Allowed,
-    /// The first pass of its environment is asserted.
+    /// The trailer of a commit allows it. A trailer stays in the history, so it counts until the service has had the
+    /// document of its commit: what replaced that came later.
+    AllowedByCommit,
+    /// The settings or an operator assert the first pass of its environment.
     Asserted,
+    /// The trailer of a commit asserts it, which counts as long.
+    AssertedByCommit,
     /// The change is held instead.
     Held,
 }
 
 impl Overwrite {
-    /// Returns whether the change may be published.
-    pub fn is_allowed(self) -> bool {
-        self != Self::Held
+    pub fn is_asserted(self) -> bool {
+        matches!(self, Self::Asserted | Self::AssertedByCommit)
     }
 }
 

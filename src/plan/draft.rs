@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::change::same_environment;
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
-use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
+use super::first_pass::{DecidedBy, FirstPassChoice, FirstPassRules, by_operator};
 use super::hold::{self, Holds};
 use super::order;
 use super::waits::note_needs;
@@ -255,7 +255,7 @@ impl Draft {
         let mut changes = Vec::with_capacity(drafts.len());
         for draft in drafts {
             let pass = draft.pass;
-            let mut change = self.change(*draft, attributions);
+            let mut change = self.change(*draft, attributions, holds);
             let unproven = OrphanReason::of(evidence.get(&change.id));
             let unproven = unproven.filter(|_| change.action == Action::Disable);
             if let Some(hold) = holds.before_rails(&change, pass) {
@@ -416,7 +416,12 @@ impl Draft {
         }
     }
 
-    fn change(&self, draft: DraftChange, attributions: &BTreeMap<String, Attribution>) -> Change {
+    fn change(
+        &self,
+        draft: DraftChange,
+        attributions: &BTreeMap<String, Attribution>,
+        holds: &Holds<'_>,
+    ) -> Change {
         let attribution = attributions.get(&*draft.version.path).cloned();
         let attribution = attribution.unwrap_or(Attribution::Uncommitted);
         let request = || RequestDigest::new(draft.action, &draft.version.payload);
@@ -434,12 +439,13 @@ impl Draft {
             _ => None,
         };
         let file = draft.replaced.as_deref().copied().map(ReplacedFile::new);
+        let first_pass = holds.first_pass_by(&draft.version.id, draft.pass);
         let DraftChange { version, action, before, is_retry, is_applied, replaced: _, pass, renamed_to: _ } =
             draft;
         let replaces = (live.is_some() || file.is_some() || is_applied)
             .then(|| Box::new(Replaced { live, file, needed_by: None, is_applied }));
         Change {
-            overwrite: self.overwrite(pass, Some(&attribution)),
+            overwrite: self.overwrite(pass, &attribution, first_pass),
             version,
             action,
             before,
@@ -451,17 +457,20 @@ impl Draft {
         }
     }
 
-    /// Returns whether a change may replace what someone else changed on the service.
-    fn overwrite(&self, pass: PassOrder, attribution: Option<&Attribution>) -> Overwrite {
-        let is_allowed = |attribution: &Attribution| attribution.allows(Override::OverwriteDrift);
-        let by_trailer = || self.policy.allows_trailers && attribution.is_some_and(is_allowed);
-        if self.policy.on_drift == OnDrift::Overwrite || by_trailer() {
+    /// Returns whether a change may replace what someone else changed on the service. The first pass of its
+    /// environment is decided `by`.
+    fn overwrite(&self, pass: PassOrder, attribution: &Attribution, by: DecidedBy) -> Overwrite {
+        if self.policy.on_drift == OnDrift::Overwrite {
             return Overwrite::Allowed;
         }
-        match pass {
+        if self.policy.allows_trailers && attribution.allows(Override::OverwriteDrift) {
+            return Overwrite::AllowedByCommit;
+        }
+        match (pass, by) {
+            (PassOrder::Later, _) => Overwrite::Held,
             // It publishes only if it is asserted, which is a decision about what the service has.
-            PassOrder::First | PassOrder::Asserted => Overwrite::Asserted,
-            PassOrder::Later => Overwrite::Held,
+            (PassOrder::First | PassOrder::Asserted, DecidedBy::Commit) => Overwrite::AssertedByCommit,
+            (PassOrder::First | PassOrder::Asserted, DecidedBy::Operator) => Overwrite::Asserted,
         }
     }
 }
@@ -525,7 +534,7 @@ fn asserted(
     choices: &BTreeMap<EnvironmentId, FirstPassChoice>,
     revision: CommitId,
 ) -> impl Iterator<Item = (EnvironmentId, CommitId)> {
-    let is_asserted = |choice: &FirstPassChoice| *choice == FirstPassChoice::Decided(FirstPass::Assert);
+    let is_asserted = |choice: &FirstPassChoice| choice.is(FirstPass::Assert);
     let asserted = choices.iter().filter(move |(_, choice)| is_asserted(choice));
     asserted.map(move |(environment, _)| (environment.clone(), revision))
 }

@@ -9,11 +9,30 @@ use super::hold::{self, Unapplied};
 use super::{FirstPass, Overrides, Policy};
 use crate::model::{Attribution, EnvironmentId, FIRST_PASS_TRAILER, Hold};
 
+/// Who decides on a first pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum DecidedBy {
+    /// The trailer of a commit.
+    Commit,
+    /// The settings, or an operator.
+    Operator,
+}
+
 /// The decision on the first pass of an environment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum FirstPassChoice {
-    Decided(FirstPass),
+    Decided { first_pass: FirstPass, by: DecidedBy },
     Undecided(Arc<Hold>),
+}
+
+impl FirstPassChoice {
+    const fn of_operator(first_pass: FirstPass) -> Self {
+        Self::Decided { first_pass, by: DecidedBy::Operator }
+    }
+
+    pub(super) fn is(&self, decision: FirstPass) -> bool {
+        matches!(self, Self::Decided { first_pass, .. } if *first_pass == decision)
+    }
 }
 
 /// The sources of decisions on first passes.
@@ -44,18 +63,19 @@ impl FirstPassRules<'_> {
 
     fn choice(&self, environment: &EnvironmentId, lane: &[Box<DraftChange>]) -> FirstPassChoice {
         if let Some(decided) = by_operator(self.policy, self.overrides, environment) {
-            return FirstPassChoice::Decided(decided);
+            return FirstPassChoice::of_operator(decided);
         }
-        let requested = self.requested(lane);
+        let why = match self.overrides.lost.contains(environment) {
+            true => Unapplied::Lost,
+            false => Unapplied::New,
+        };
+        // The commits were applied before the state was lost, so their trailers decided about another first pass.
+        let requested = if why == Unapplied::Lost { Vec::new() } else { self.requested(lane) };
         match requested.as_slice() {
-            [one] => FirstPassChoice::Decided(*one),
-            [] if self.compares_revisions => FirstPassChoice::Decided(FirstPass::Assert),
+            [one] => FirstPassChoice::Decided { first_pass: *one, by: DecidedBy::Commit },
+            [] if self.compares_revisions => FirstPassChoice::of_operator(FirstPass::Assert),
             // Two contradicting trailers decide nothing, because only one of them can be right.
-            requested => {
-                let why = match self.overrides.lost.contains(environment) {
-                    true => Unapplied::Lost,
-                    false => Unapplied::New,
-                };
+            _ => {
                 let hold = hold::first_pass(environment, why, self.policy, !requested.is_empty());
                 let commits = lane.iter().filter_map(|one| self.attributions.get(&*one.version.path));
                 let hold = self.overrides.explained(hold, commits, environment, self.policy.allows_trailers);

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::decide::PassOrder;
-use super::first_pass::FirstPassChoice;
-use super::{Before, Change, FirstPass, Lack, MissingToggle, Overrides, Plan, Policy};
+use super::first_pass::{DecidedBy, FirstPassChoice};
+use super::{Before, Change, FirstPass, Lack, MissingToggle, Overrides, Overwrite, Plan, Policy};
 use crate::model::{
     Action, Advice, EnvironmentId, FIRST_PASS_TRAILER, HeldRequest, HeldRequests, Hold, HoldKind, LiveToggle,
     Override, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, UnlistedChange, escaped,
@@ -75,11 +75,20 @@ impl Holds<'_> {
 
     /// Returns whether a change belongs to a first pass that records documents instead of publishing them.
     pub(super) fn is_adopted(&self, change: &Change, pass: PassOrder) -> bool {
-        self.choice(change, pass) == Some(&FirstPassChoice::Decided(FirstPass::Adopt))
+        self.choice(&change.id, pass).is_some_and(|choice| choice.is(FirstPass::Adopt))
     }
 
-    fn choice(&self, change: &Change, pass: PassOrder) -> Option<&FirstPassChoice> {
-        (pass == PassOrder::First).then(|| self.first_passes.get(&change.id.environment()))?
+    /// Returns who decides about the first pass of a toggle.
+    pub(super) fn first_pass_by(&self, id: &ToggleId, pass: PassOrder) -> DecidedBy {
+        match self.choice(id, pass) {
+            Some(FirstPassChoice::Decided { by, .. }) => *by,
+            // An undecided one is held, and one that continues was decided before.
+            Some(FirstPassChoice::Undecided(_)) | None => DecidedBy::Operator,
+        }
+    }
+
+    fn choice(&self, id: &ToggleId, pass: PassOrder) -> Option<&FirstPassChoice> {
+        (pass == PassOrder::First).then(|| self.first_passes.get(&id.environment()))?
     }
 
     fn environment(&self, change: &Change, _: PassOrder) -> MaybeHeld {
@@ -87,17 +96,18 @@ impl Holds<'_> {
     }
 
     fn first_pass(&self, change: &Change, pass: PassOrder) -> MaybeHeld {
-        match self.choice(change, pass)? {
+        match self.choice(&change.id, pass)? {
             FirstPassChoice::Undecided(hold) => Some(Arc::clone(hold)),
             // The service may have what was announced, and only a comparison could show that.
-            FirstPassChoice::Decided(FirstPass::Adopt)
-                if !change.is_retry
+            choice
+                if choice.is(FirstPass::Adopt)
+                    && !change.is_retry
                     && matches!(change.before, Before::Unknown { .. })
                     && !self.policy.reads_live() =>
             {
                 Some(Arc::new(unknown_adopted()))
             }
-            FirstPassChoice::Decided(_) => None,
+            FirstPassChoice::Decided { .. } => None,
         }
     }
 
@@ -165,7 +175,12 @@ fn of(holds: &BTreeMap<EnvironmentId, Arc<Hold>>, change: &Change) -> Option<Arc
 
 /// Returns whether the change may replace now what the service had when it was held.
 fn is_released(hold: &Hold, change: &Change, overrides: &Overrides) -> bool {
-    hold.version.is_some() && (change.overwrite.is_allowed() || overrides.may_overwrite(&change.id))
+    let may_replace = match change.overwrite {
+        Overwrite::Allowed | Overwrite::Asserted => true,
+        Overwrite::AllowedByCommit | Overwrite::AssertedByCommit => !hold.trailer_was_used,
+        Overwrite::Held => false,
+    };
+    hold.version.is_some() && (may_replace || overrides.may_overwrite(&change.id))
 }
 
 impl Plan {
@@ -341,7 +356,7 @@ pub(super) fn first_pass(
     let hold = Hold::new(kind, fact).advised(Advice {
         aim: "to decide for this environment only".to_owned(),
         // Another one would not end a dispute.
-        by_trailer: (policy.allows_trailers && !is_disputed).then(|| {
+        by_trailer: (policy.allows_trailers && !is_disputed && why == Unapplied::New).then(|| {
             format!(
                 "put the trailer `{FIRST_PASS_TRAILER}: {first}` or `{second}` on a commit that adds or changes a document of it"
             )

@@ -263,6 +263,10 @@ fn decide(change: &Change, live: &Live, policy: &Policy, overrides: &Overrides) 
         return LiveDecision::Publish { base_version: live.version };
     }
     match (decide_over(change, live, policy), allowed) {
+        // The versions show whether the trailer was used.
+        (LiveDecision::Hold(_), _) if may_replace_once(change) => {
+            LiveDecision::ReadVersions { after: live.version.saturating_sub(LiveToggle::MOST_UNKNOWN) }
+        }
         (LiveDecision::Hold(_), Some(allowed)) => LiveDecision::Hold(hold::changed_again(live, allowed)),
         // It is in the plan only because of the version that may be overwritten.
         (LiveDecision::Publish { .. }, Some(allowed)) if matches!(change.before, Before::Live(_)) => {
@@ -305,7 +309,7 @@ fn publish_over(
         Some(applied) => live.content.payload() == Some(applied),
         // The first version is the one that the creation of the toggle makes, so the toggle is not configured
         // yet.
-        None => live.version <= 1 || replaces_any(change),
+        None => live.version <= 1 || replaces_any(change, Overwrite::Asserted),
     };
     match applied {
         _ if may_publish => LiveDecision::Publish { base_version: live.version },
@@ -314,14 +318,34 @@ fn publish_over(
     }
 }
 
-/// Returns whether `change` belongs to an asserted first pass, and nobody can have changed the toggle since
-/// it was read for it.
-fn replaces_any(change: &Change) -> bool {
+/// Returns whether `change` has this permission, and nobody can have changed the toggle since it was read for it.
+fn replaces_any(change: &Change, overwrite: Overwrite) -> bool {
     let was_read = match &change.before {
         Before::Unknown { sent, .. } => sent.base_version.is_some(),
         _ => false,
     };
-    change.overwrite == Overwrite::Asserted && !was_read
+    change.overwrite == overwrite && !was_read
+}
+
+/// Returns whether a trailer permits `change` to replace what the service has, until it was used.
+fn may_replace_once(change: &Change) -> bool {
+    let is_first = match &change.before {
+        Before::Nothing => true,
+        Before::Unknown { applied, .. } => applied.is_none(),
+        _ => false,
+    };
+    change.overwrite == Overwrite::AllowedByCommit
+        || (is_first && replaces_any(change, Overwrite::AssertedByCommit))
+}
+
+/// Returns whether the service has had the document of the commit already, and another one since.
+fn was_used(change: &Change, live: &LiveToggle, versions: &[LiveVersion]) -> bool {
+    let is_ours = |version: &LiveVersion| {
+        version.version < live.version
+            && version.content.payload() == Some(&change.payload)
+            && version.comment == change.comment()
+    };
+    versions.iter().any(is_ours)
 }
 
 /// Returns whether the request, or one with an unknown outcome that it replaced, may have made a version with
@@ -343,9 +367,20 @@ pub fn decide_by_versions(
 }
 
 fn by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion], policy: &Policy) -> LiveDecision {
+    match of_unknown(change, live, newer, policy) {
+        LiveDecision::Hold(hold) if may_replace_once(change) => match was_used(change, live, newer) {
+            true => LiveDecision::Hold(hold.used()),
+            false => LiveDecision::Publish { base_version: live.version },
+        },
+        decision => decision,
+    }
+}
+
+/// Decides without a trailer.
+fn of_unknown(change: &Change, live: &LiveToggle, newer: &[LiveVersion], policy: &Policy) -> LiveDecision {
     let drifted = LiveDecision::Hold(hold::drifted(live, policy));
     let Before::Unknown { sent, applied } = &change.before else {
-        return drifted;
+        return decide_over(change, live, policy);
     };
     match resolve(&sent.payload, &sent.comment, newer) {
         // The change on top of it is drift, which concerns the next change.

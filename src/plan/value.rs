@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::change::same_environment;
 use super::decide::Kept;
 use super::order::{self, Needs, Turn};
-use super::{Change, DriftReport, Orphan, Overrides, Overwrite, StateEdit, WithheldToggle};
+use super::{Change, DriftReport, Orphan, Overrides, StateEdit, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{
     Action, ChangeDigest, CommitId, EnvironmentId, Hold, HoldKind, Payload, Prerequisite, RequestDigest,
@@ -221,7 +221,7 @@ impl Plan {
     pub(crate) fn let_through(&self) -> BTreeMap<ToggleId, RequestDigest> {
         let withheld = self.withheld.iter().filter_map(|held| held.change.as_deref());
         let passed = self.changes.iter().chain(withheld);
-        let passed = passed.filter(|change| change.passed && change.overwrite != Overwrite::Asserted);
+        let passed = passed.filter(|change| change.passed && !change.overwrite.is_asserted());
         passed.map(|change| (change.id.clone(), change.request())).collect()
     }
 

@@ -144,6 +144,30 @@ fn an_asserted_first_pass_logs_what_it_replaces() {
     listed.stderr_contains(&REPLACED);
 }
 
+/// A trailer stays in the history, and the state may be lost years later.
+#[test]
+fn a_trailer_that_was_used_publishes_over_nobody_once_the_state_is_lost() {
+    for trailer in ["Gitoggle-First-Pass: assert", "Gitoggle-Allow: overwrite-drift"] {
+        let service = LiveService::start(&json!([toggle("pay"), toggle("cart")]));
+        service.edit("pay", by_hand());
+        service.commit("cart", doc(18), "Add cart\n\nGitoggle-First-Pass: assert");
+        service.commit("pay", doc(18), &format!("Add pay\n\n{trailer}"));
+        service.apply().exit(0).any_output();
+        service.edit("pay", json!({ "comment": "INCIDENT 6: off until Monday", "disabled": true }));
+        std::fs::remove_dir_all(service.world.state()).unwrap();
+        let held = ["held shop/prod/pay", "INCIDENT 6", "the trailer of its commit no longer counts"];
+        let plan = || service.connected(service.world.plan()).unset("timeout");
+        plan().arg("--live").exit(4).stdout_contains(&held).any_stderr();
+        service.apply().exit(4).stdout_contains(&held).any_stderr();
+        // It is held in later passes as well, and another document with its own trailer replaces it.
+        service.apply().exit(4).stdout_contains(&held[..2]).any_stderr();
+        assert_eq!(service.versions("pay").len(), 4, "{trailer}");
+        service.commit("pay", doc(21), "Raise the age\n\nGitoggle-Allow: overwrite-drift");
+        service.apply().exit(0).any_output();
+        assert_eq!(service.versions("pay").len(), 5, "{trailer}");
+    }
+}
+
 #[test]
 fn what_was_never_applied_is_overwritten_with_all_its_comments() {
     let service = configured_by_people();

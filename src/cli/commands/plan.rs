@@ -14,7 +14,7 @@ use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
 use crate::model::{Action, ToggleId, counted, escaped};
 use crate::pass::{self, RangeError};
-use crate::plan::{Change, DriftReport, OnDrift, OnMissing, Overwrite, Plan, PlanJson, if_few, json_for};
+use crate::plan::{Change, DriftReport, OnDrift, OnMissing, Plan, PlanJson, if_few, json_for};
 use crate::report::{self, Links, PlanView};
 use crate::source::CacheMode;
 
@@ -208,8 +208,7 @@ impl PlanPage {
 /// Returns how to see what an asserted first pass replaces, unless the service was read.
 fn unread_note(settings: &Settings, plan: &Plan) -> Option<String> {
     let may_read = settings.service_kind.can().read_live && settings.on_drift != OnDrift::Ignore;
-    let replaces =
-        |change: &Change| change.overwrite == Overwrite::Asserted && change.action != Action::Adopt;
+    let replaces = |change: &Change| change.overwrite.is_asserted() && change.action != Action::Adopt;
     let replaces = plan.changes().iter().any(replaces);
     (may_read && replaces && plan.drift().is_none()).then(|| {
         "an asserted first pass replaces what the service has; `gitoggle plan --live` lists it".to_owned()

@@ -258,8 +258,11 @@ impl<'a> Attempt<'a> {
             (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
                 let newer = self.publish.service.versions_from(&change.id, after + 1).await?;
                 let mut live = LiveToggle::clone(live);
-                if let Before::Unknown { sent, applied } = &change.before {
-                    live.add_events(&newer, sent.base_version, applied.as_deref());
+                match &change.before {
+                    Before::Unknown { sent, applied } => {
+                        live.add_events(&newer, sent.base_version, applied.as_deref());
+                    }
+                    _ => live.add_events(&newer, None, Some(&change.payload)),
                 }
                 Ok(decide_by_versions(change, &live, &newer, policy, overrides))
             }

@@ -84,8 +84,10 @@ pub(crate) fn sent(change: &Change, plan: &Plan) -> Sent {
         _ => (None, Vec::new()),
     };
     let asserted = match change.overwrite {
-        Overwrite::Asserted => plan.asserted().get(&version.id.environment()).copied(),
-        Overwrite::Allowed | Overwrite::Held => None,
+        Overwrite::Asserted | Overwrite::AssertedByCommit => {
+            plan.asserted().get(&version.id.environment()).copied()
+        }
+        Overwrite::Allowed | Overwrite::AllowedByCommit | Overwrite::Held => None,
     };
     Sent {
         // An adopted document is an applied one from then on.

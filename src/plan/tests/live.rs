@@ -193,6 +193,34 @@ fn an_asserted_first_pass_publishes_over_what_the_service_had_and_not_over_a_cha
 }
 
 #[test]
+fn a_trailer_counts_until_the_service_has_had_the_document_of_its_commit() {
+    for (before, overwrite, kind) in [
+        (Before::Nothing, Overwrite::AssertedByCommit, "differs_from_live"),
+        (Before::Nothing, Overwrite::AllowedByCommit, "differs_from_live"),
+        (Before::Applied(payload("old")), Overwrite::AllowedByCommit, "drifted"),
+        (Before::Unreadable, Overwrite::AllowedByCommit, "drifted"),
+    ] {
+        let change = Change { overwrite, ..change(before) };
+        let live = live(7, "other");
+        let decision = decide_live(&change, &toggle(live.clone()), &Policy::default());
+        assert_eq!(word(&decision), "read versions after 0", "{overwrite:?}");
+        for (versions, expected) in [
+            (vec![], "publish on 7"),
+            (vec![version(7, "other", "by hand"), version(6, "older", "by hand")], "publish on 7"),
+            // Somebody else may have written the same document, and the commit the same comment.
+            (vec![version(7, "other", "by hand"), version(6, "desired", "by hand")], "publish on 7"),
+            (vec![version(7, "other", "by hand"), version(6, "older", &change.comment())], "publish on 7"),
+            (vec![version(7, "other", "by hand"), version(5, "desired", &change.comment())], kind),
+        ] {
+            assert_eq!(word(&by_versions(&change, &live, &versions)), expected, "{overwrite:?} {versions:?}");
+        }
+    }
+    // What somebody applied or nobody configured needs no trailer.
+    let change = Change { overwrite: Overwrite::AllowedByCommit, ..change(Before::Applied(payload("old"))) };
+    assert_eq!(word(&decide_live(&change, &toggle(live(7, "old")), &Policy::default())), "publish on 7");
+}
+
+#[test]
 fn a_value_that_is_not_of_the_toggles_type_is_held_with_the_reason() {
     let typed = LiveToggle { return_type: Some(ReturnType::Number), ..live(7, "old") };
     let change = change(Before::Applied(payload("old")));
