@@ -40,8 +40,8 @@ struct Window {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Schedule {
-    /// From the first day through the last one.
-    Dates(Date, Date),
+    /// From a moment of a day to one of another day.
+    Dates((Date, Moment), (Date, Moment)),
     /// On each of these days, from one moment to another.
     Weekly(Vec<Weekday>, Moment, Moment),
 }
@@ -133,7 +133,9 @@ impl Window {
         };
         let span = |first, from, last, to| Some((in_zone(first, from)?, in_zone(last, to)?));
         match &self.schedule {
-            Schedule::Dates(first, last) => span(*first, 0, *last, DAY).into_iter().collect(),
+            Schedule::Dates((first, from), (last, to)) => {
+                span(*first, *from, *last, *to).into_iter().collect()
+            }
             Schedule::Weekly(weekdays, from, to) => {
                 let today = now.to_zoned(self.zone.clone()).date();
                 (-8_i64..=8)
@@ -213,14 +215,16 @@ impl FromStr for Schedule {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{}` is not a schedule; write `Fri 16:00 - Mon 08:00`, `Mon-Thu 09:00-16:00` or `2026-12-20 - 2027-01-02`",
+                "`{}` is not a schedule; write `Fri 16:00 - Mon 08:00`, `Mon-Thu 09:00-16:00`, `2026-12-20 - 2027-01-02` or \
+                 `2026-12-20 18:00 - 2027-01-02 08:00`",
                 escaped(text)
             )
         };
         if let Some((from, to)) = text.split_once(" - ") {
             let (from, to) = (from.trim(), to.trim());
-            if let (Ok(first), Ok(last)) = (from.parse::<Date>(), to.parse::<Date>()) {
-                return (first <= last).then_some(Self::Dates(first, last)).ok_or_else(wrong);
+            // Without times, the first day and the last one count as a whole.
+            if let (Some(from), Some(to)) = (date(from, 0), date(to, DAY)) {
+                return (from < to).then_some(Self::Dates(from, to)).ok_or_else(wrong);
             }
             let at = |text: &str| {
                 let (day, time) = text.split_once(' ')?;
@@ -246,6 +250,14 @@ impl FromStr for Schedule {
         };
         parse().ok_or_else(wrong)
     }
+}
+
+/// Parses `YYYY-MM-DD`, with a time or with this moment of the day.
+fn date(text: &str, moment: Moment) -> Option<(Date, Moment)> {
+    let (day, time) = text.split_once(' ').map_or((text, None), |(day, time)| (day, Some(time.trim())));
+    // The parser takes the date of any text that has one, such as a date with a time.
+    let date: Date = day.parse().ok().filter(|date: &Date| date.to_string() == day)?;
+    Some((date, time.map_or(Some(moment), clock)?))
 }
 
 fn weekday(text: &str) -> Option<Weekday> {
@@ -334,6 +346,20 @@ mod tests {
     }
 
     #[test]
+    fn dates_may_have_times() {
+        for (at, now, expected) in [
+            ("2026-11-28 22:00 - 2026-11-28 23:00", "2026-11-28T14:00:00Z", "open"),
+            ("2026-11-28 22:00 - 2026-11-28 23:00", "2026-11-28T22:30:00Z", "2026-11-28T23:00:00Z"),
+            ("2026-11-27 08:00 - 2026-11-28 10:00", "2026-11-28T10:00:00Z", "open"),
+            ("2026-11-28  22:00 - 2026-11-29", "2026-11-28T21:59:59Z", "open"),
+            ("2026-11-28 22:00 - 2026-11-29", "2026-11-29T23:59:59Z", "2026-11-30T00:00:00Z"),
+            ("2026-11-27 - 2026-11-28 10:00", "2026-11-27T00:00:00Z", "2026-11-28T10:00:00Z"),
+        ] {
+            assert_eq!(opens(&windows(&[("deny", "**", at, "UTC")]), now), expected, "{at} {now}");
+        }
+    }
+
+    #[test]
     fn windows_overlap_and_one_that_denies_wins() {
         let both = windows(&[
             ("allow", "shop/**", "Mon-Thu 09:00-16:00", "UTC"),
@@ -373,6 +399,26 @@ mod tests {
             "Foo 08:00-09:00",
             "Friday 08:00-09:00",
             "2027-01-02 - 2026-12-20",
+            "2026-11-28 23:00 - 2026-11-28 22:00",
+            "2026-11-28 22:00 - 2026-11-28 22:00",
+            // Nothing of a text is left out.
+            "2026-11-28T22:00 - 2026-11-28T23:00",
+            "2026-11-28T22:00Z - 2026-11-29",
+            "2026-11-28 22 - 2026-11-29",
+            "2026-11-28 22:00:00 - 2026-11-29",
+            "2026-11-28 22:00 UTC - 2026-11-29",
+            "2026-11-28 xyz - 2026-11-29",
+            "20261128 - 20261129",
+            "2026-11-28[Europe/Berlin] - 2026-11-29",
+            "2026-11-28 - 2026-11-29 - 2026-11-30",
+            "Sat 2026-11-28 - Sun 2026-11-29",
+            "Fri 16:00 - Mon 08:00 - Tue 08:00",
+            "Fri 16:00 UTC - Mon 08:00",
+            "Fri 4:00pm - Mon 08:00",
+            "Mon-Thu 09:00-16:00-18:00",
+            "Mon-Thu 09:00-16:00 and Fri",
+            "Mon,Wed 09:00-16:00",
+            "2026-11-28 09:00-16:00",
         ] {
             assert!(with(at, "UTC").contains("is not a schedule; write `Fri 16:00 - Mon 08:00`"), "{at}");
         }
