@@ -56,6 +56,9 @@ impl DriftCheck<'_> {
         for drifted in &mut scan.report.drifted {
             drifted.is_documented = planned.plan.is_wanted(&drifted.applied.id, &drifted.live);
         }
+        let held = planned.plan.withheld().iter().filter_map(|held| held.change.as_deref());
+        let mut changes = planned.plan.changes().iter().chain(held);
+        scan.has_new_documents = changes.any(|change| change.before == Before::Nothing);
         let orphans = planned.plan.orphans().iter();
         scan.report.orphans = orphans.map(|orphan| orphan.id.clone()).collect();
         match scan.report.applied {

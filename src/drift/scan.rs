@@ -339,7 +339,16 @@ impl<'a> Scan<'a> {
         let is_equal = |id: &ToggleId| !others.contains(id) && !report.archived.contains(id);
         report.in_sync = applied.iter().filter(|(id, _)| is_equal(id)).count();
         report.sort();
-        DriftScan { report, live, unaccepted, failures, failed_everywhere, is_interrupted, is_outrun }
+        DriftScan {
+            report,
+            live,
+            unaccepted,
+            failures,
+            failed_everywhere,
+            is_interrupted,
+            is_outrun,
+            has_new_documents: false,
+        }
     }
 }
 
@@ -412,6 +421,8 @@ pub struct DriftScan {
     pub is_interrupted: bool,
     /// Whether another process applied toggles while they were read.
     pub is_outrun: bool,
+    /// Whether there are documents of toggles that are not applied yet.
+    pub has_new_documents: bool,
 }
 
 impl DriftScan {

@@ -192,11 +192,44 @@ const DIFFERENCE: usize = 200;
 /// The length in bytes after which no toggle is named, because the description of a pull request is limited.
 const LONGEST_MESSAGE: usize = 30_000;
 
-/// Returns the message of a commit that imports what was changed on `service`; empty without a toggle.
+/// Returns what was changed on the service and is not imported: for drifted toggles what was changed, and for
+/// those that are not applied yet why they are held. Empty without a toggle.
+pub(crate) fn drift_left(drifted: &[&DriftedToggle], held: &[(ToggleId, String)]) -> String {
+    let mut text = String::new();
+    for toggle in drifted {
+        add_toggle(&mut text, toggle);
+    }
+    for (id, reason) in held {
+        let _ = write!(text, "\n{id}\n\n    {}\n", escaped(&cut(reason, COMMENT)));
+    }
+    text
+}
+
+/// Adds who changed a toggle, and what.
+fn add_toggle(text: &mut String, toggle: &DriftedToggle) {
+    let (author, events) = toggle.events();
+    let _ = write!(text, "\n{}\n\n    {author}\n", toggle.applied.id);
+    for event in events.iter().take(MOST_EVENTS) {
+        let _ = writeln!(text, "    {}", cut(event, COMMENT));
+    }
+    if events.len() > MOST_EVENTS {
+        let _ = writeln!(text, "    and {} later ones", events.len() - MOST_EVENTS);
+    }
+    let sentences = toggle.sentences();
+    for sentence in sentences.iter().take(MOST_DIFFERENCES) {
+        let _ = writeln!(text, "    {}", escaped(&cut(sentence, DIFFERENCE)));
+    }
+    if sentences.len() > MOST_DIFFERENCES {
+        let _ = writeln!(text, "    and {} more differences", sentences.len() - MOST_DIFFERENCES);
+    }
+}
+
+/// Returns the message of a commit that imports what was changed on `service`; empty without a toggle. `left` is
+/// what is not imported.
 ///
 /// Text from the service cannot become a trailer or an instruction to a forge: each piece is one indented
 /// line, which Markdown shows as code, and the last paragraph has none of it.
-pub(crate) fn drift_message(drifted: &[&DriftedToggle], service: &str) -> String {
+pub(crate) fn drift_message(drifted: &[&DriftedToggle], left: &str, service: &str) -> String {
     let Some(first) = drifted.first() else {
         return String::new();
     };
@@ -213,24 +246,20 @@ pub(crate) fn drift_message(drifted: &[&DriftedToggle], service: &str) -> String
             break;
         }
         named += 1;
-        let (author, events) = toggle.events();
-        let _ = write!(text, "\n{}\n\n    {author}\n", toggle.applied.id);
-        for event in events.iter().take(MOST_EVENTS) {
-            let _ = writeln!(text, "    {}", cut(event, COMMENT));
-        }
-        if events.len() > MOST_EVENTS {
-            let _ = writeln!(text, "    and {} later ones", events.len() - MOST_EVENTS);
-        }
-        let sentences = toggle.sentences();
-        for sentence in sentences.iter().take(MOST_DIFFERENCES) {
-            let _ = writeln!(text, "    {}", escaped(&cut(sentence, DIFFERENCE)));
-        }
-        if sentences.len() > MOST_DIFFERENCES {
-            let _ = writeln!(text, "    and {} more differences", sentences.len() - MOST_DIFFERENCES);
-        }
+        add_toggle(&mut text, toggle);
     }
     if drifted.len() > named {
         let _ = writeln!(text, "\nand {} more toggles", drifted.len() - named);
+    }
+    if !left.is_empty() {
+        text.push_str("\nThe following is not part of this, because the document was changed or removed as well, or is not applied:\n");
+        // A cut leaves whole lines, each of which is indented or an id.
+        let lines = left.split_inclusive('\n');
+        let mut length = text.len();
+        text.extend(lines.take_while(|line| {
+            length += line.len();
+            length < 2 * LONGEST_MESSAGE
+        }));
     }
     let _ = write!(
         text,

@@ -14,7 +14,7 @@ mod text;
 mod users;
 
 pub(crate) use difference::{Preview, findings_in, paint};
-pub(crate) use drift::{drift_markdown, drift_message, drift_text};
+pub(crate) use drift::{drift_left, drift_markdown, drift_message, drift_text};
 pub(crate) use explanation::{Explanation, Subject, serve_label};
 pub(crate) use findings::{
     JunitHolds, annotations, code_quality, failed_annotation, failed_suite, github, junit_documents,

@@ -10,8 +10,9 @@ use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
 use crate::cli::{runtime, setup};
 use crate::config::{OutputFormat, Settings};
-use crate::drift::{DriftCheck, DriftScan, ScanDepth};
+use crate::drift::{DriftCheck, DriftScan, ScanDepth, plan_live};
 use crate::model::{Scope, ToggleId, command_line, escaped, shell_word};
+use crate::pass::Files;
 use crate::plan::{DriftReport, DriftedToggle, drift_json};
 use crate::report::{ANY_COMMENT, drift_markdown, drift_text};
 use crate::source::CacheMode;
@@ -61,6 +62,20 @@ pub(super) fn scan(settings: &Settings, globs: &[String], depth: ScanDepth) -> R
     let globs = Scope::new(globs).map_err(Failure::failed)?;
     let (_runtime, context) = runtime::for_reads()?;
     Ok(DriftCheck { globs: &globs, depth }.run(&config, &context)?)
+}
+
+/// Returns the toggles that are not applied, and are held because the service has something else. Blocks.
+pub(super) fn held_over_live(
+    settings: &Settings,
+    scan: &DriftScan,
+) -> Result<Vec<(ToggleId, String)>, Failure> {
+    let config = setup::config(settings, CacheMode::Untouched)?;
+    let (_runtime, context) = runtime::for_reads()?;
+    let plan = plan_live(&config, Files::Committed, &context)?.plan;
+    let drifted: BTreeSet<&ToggleId> =
+        scan.report.drifted.iter().map(|drifted| &drifted.applied.id).collect();
+    let held = plan.withheld().iter().filter(|held| held.hold.is_live() && !drifted.contains(&held.id));
+    Ok(held.map(|held| (held.id.clone(), held.hold.reason())).collect())
 }
 
 /// Prints why not every toggle was compared, and returns whether that is a failure.

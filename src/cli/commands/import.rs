@@ -25,7 +25,7 @@ use crate::import::{
 use crate::model::{Scope, ToggleId, command_line, counted, escaped, hinted, listed, shell_word};
 use crate::pass::{self, CheckTarget, Checks};
 use crate::plan::DriftedToggle;
-use crate::report::{ANY_COMMENT, code, drift_message, fitting};
+use crate::report::{ANY_COMMENT, code, drift_left, drift_message, fitting};
 use crate::source::worktree::{has_origin, is_same_folder};
 
 /// Write the documents of toggles that exist on the service
@@ -50,6 +50,9 @@ pub(crate) struct ImportArgs {
     /// Write a commit message to this file: who changed what, when, and why; empty if nothing was imported
     #[arg(long, value_name = "FILE", requires = "drifted")]
     pub(crate) message_file: Option<PathBuf>,
+    /// Write to this file what differs on the service and was not imported; empty if nothing is left there
+    #[arg(long, value_name = "FILE", requires = "drifted")]
+    pub(crate) left_file: Option<PathBuf>,
 }
 
 /// The threads that receive and parse responses. The thread of the command writes.
@@ -103,15 +106,16 @@ pub(super) fn note_ignored(ignored: &[String]) -> Result<(), Failure> {
 
 /// Imports the toggles that differ from what was applied, and writes a commit message.
 fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, Failure> {
-    let write = |text: &str| match &args.message_file {
+    let write = |file: &Option<PathBuf>, text: &str| match file {
         None => Ok(()),
         Some(path) => {
             let name = path.to_string_lossy();
             std::fs::write(path, text).map_err(Failure::could_not(format!("write `{}`", escaped(&name))))
         }
     };
-    // Whatever happens next, the message is not that of an earlier run.
-    write("")?;
+    // Whatever happens next, the texts are not those of an earlier run.
+    write(&args.message_file, "")?;
+    write(&args.left_file, "")?;
     let scan = drift::scan(settings, &args.globs, ScanDepth::Changes)?;
     let (removed, drifted): (Vec<_>, Vec<_>) = scan
         .report
@@ -130,11 +134,17 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
         scope: ImportScope::default(),
         ..config(settings, &[])?
     })?;
-    let imported = drifted.into_iter().filter(|drifted| {
-        let result = report.results.get(drifted.applied.id.as_str());
-        matches!(result, Some(ImportResult::Replaced { .. } | ImportResult::Written { .. }))
-    });
-    write(&drift_message(&imported.collect::<Vec<_>>(), &scan.report.service))?;
+    let result = |drifted: &DriftedToggle| report.results.get(drifted.applied.id.as_str());
+    let is_imported = |drifted: &&DriftedToggle| {
+        matches!(result(drifted), Some(ImportResult::Replaced { .. } | ImportResult::Written { .. }))
+    };
+    let (imported, kept): (Vec<_>, Vec<_>) = drifted.into_iter().partition(is_imported);
+    let is_left = |drifted: &&DriftedToggle| !matches!(result(drifted), Some(ImportResult::Unchanged { .. }));
+    let left: Vec<_> = kept.into_iter().filter(is_left).chain(removed.iter().copied()).collect();
+    let held = if scan.has_new_documents { drift::held_over_live(settings, &scan)? } else { Vec::new() };
+    let left = drift_left(&left, &held);
+    write(&args.message_file, &drift_message(&imported, &left, &scan.report.service))?;
+    write(&args.left_file, &left)?;
     let problem = problem(&report, settings);
     let message = args.message_file.clone();
     let status = finish(Imported { report, problem, message }, settings)?;
@@ -145,6 +155,13 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
             let toggles = counted(count, "toggle");
             note(&format!("note: left out {toggles} {what}; `gitoggle drift` shows what to do\n"))?;
         }
+    }
+    if let Some((first, reason)) = held.first() {
+        let toggles = counted(held.len(), "toggle");
+        note(&format!(
+            "note: left out {toggles} not applied yet, the first is `{first}`: {}\n",
+            escaped(reason)
+        ))?;
     }
     Ok(drift::completeness(&scan)?.and(status))
 }

@@ -64,6 +64,17 @@ impl Hosted {
         // A squash merge takes the message of the commit.
         let message = Repo::at(&self.origin).git(&["log", "-1", "--format=%B", BRANCH]);
         assert!(message.contains("comment: an incident"), "{message}");
+        // The document is changed as well: it stays, and so does the request, with what somebody did.
+        let (document, tip) =
+            (Repo::at(&self.origin).content("refs/heads/main", "shop/prod/pay.yaml"), main());
+        let branch = self.drift_branch();
+        self.world.repo.checkout("main").commit_pay(21, "Ask for 21 years");
+        self.push();
+        job("kept").exits(0, &["different shop/prod/pay", "1 different"]);
+        assert_eq!((self.drift_branch(), request()), (branch, told));
+        self.world.repo.git(&["reset", "--quiet", "--hard", &tip]);
+        self.world.repo.git(&["push", "--quiet", "--force", "origin", "main"]);
+        assert_eq!(Repo::at(&self.origin).content("refs/heads/main", "shop/prod/pay.yaml"), document);
         self.changes(40, "higher");
         job("more").exits(0, &["replaced shop/prod/pay"]);
         assert_ne!(self.drift_branch().unwrap(), first);

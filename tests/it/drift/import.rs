@@ -84,7 +84,28 @@ fn a_document_that_was_changed_in_the_repository_as_well_stays() {
         .stderr_contains(&["`--overwrite` replaces documents", "note: left out 1 toggle without a document"]);
     assert_eq!(changed(&stand), "");
     assert_eq!(std::fs::read_to_string(&message).unwrap(), "");
-    import(&stand, &message).arg("--overwrite").exit(0).any_output();
+    // What is left is told, also beside what is imported, and not once it is imported.
+    let left = stand.world.write("left", "left over");
+    let told = || std::fs::read_to_string(&left).unwrap();
+    import(&stand, &message).arg("--left-file").arg(&left).exit(0).any_output();
+    for part in ["shop/prod/pay\n", "shop/prod/cart\n", "comment: by hand"] {
+        assert!(told().contains(part), "{}", told());
+    }
+    stand.changes("ship", 40, "another one");
+    import(&stand, &message).arg("--left-file").arg(&left).exit(0).any_output();
+    let text = std::fs::read_to_string(&message).unwrap();
+    assert!(
+        text.starts_with("Import shop/prod/ship as changed on the service\n\nshop/prod/ship\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("not part of this") && text.contains(&told()) && told().contains("by hand"),
+        "{text}"
+    );
+    repo.git(&["checkout", "--quiet", "--", "shop"]);
+    stand.changes("ship", 18, "back");
+    import(&stand, &message).arg("--overwrite").arg("--left-file").arg(&left).exit(0).any_output();
+    assert_eq!(told(), "");
     assert_eq!(changed(&stand), " M shop/prod/pay.yaml\n?? shop/prod/cart.yaml");
     let text = std::fs::read_to_string(&message).unwrap();
     assert!(text.starts_with("Import 2 toggles as changed on the service\n\nshop/prod/cart\n"), "{text}");
