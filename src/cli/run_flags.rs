@@ -77,38 +77,17 @@ fn run_flags(this: Command, flags: &Flags, settings: Option<&Settings>) -> RunFl
             }
         }
     }
-    let listen = settings.and_then(|settings| settings.listen.as_ref()).filter(|_| is_daemon);
-    let url = listen.and_then(url_of);
-    if let Some(url) = &url {
-        add_url(&mut found, url);
-    }
-    if url.is_some() || listen.is_some_and(|listen| listen.port() == 0) {
-        for command in orders() {
+    let listen = settings.and_then(|settings| settings.listen.as_ref());
+    if let Some(url) = listen.filter(|_| is_daemon).and_then(url_of) {
+        for command in Command::ALL.into_iter().filter(|command| command.is_sent_to_daemon()) {
+            found.add(command.as_str(), "--url", Some(&url));
             // Whoever reaches that address can read the file, too. A port that is forwarded leads to the default.
             for file in flags.get("admin_token_file").into_iter().flatten() {
-                found.add(command, "--admin-token-file", Some(file));
+                found.add(command.as_str(), "--admin-token-file", Some(file));
             }
         }
     }
     found
-}
-
-/// Adds the address of this daemon if the system has selected its port, which only the listener knows.
-pub(super) fn install_selected(configured: &SocketAddr, address: &SocketAddr) {
-    if let Some(url) = url_of(address).filter(|_| configured.port() == 0) {
-        RunFlags::change(|flags| add_url(flags, &url));
-    }
-}
-
-fn add_url(flags: &mut RunFlags, url: &str) {
-    for command in orders() {
-        flags.add(command, "--url", Some(url));
-    }
-}
-
-/// Returns the words of the commands that a daemon executes.
-fn orders() -> impl Iterator<Item = &'static str> {
-    Command::ALL.into_iter().filter(|command| command.is_sent_to_daemon()).map(Command::as_str)
 }
 
 /// Returns whether the repository at this path or URL has files that a person edits.

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::admin::{self, Admin};
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::observer::RunObserver;
-use crate::cli::{forge, run_flags, runtime, setup, signals};
+use crate::cli::{forge, runtime, setup, signals};
 use crate::config::Settings;
 use crate::daemon::{
     self, Control, DeploymentHistory, DocumentPaths, Driver, Heartbeat, Metrics, Status, Trigger,
@@ -112,17 +112,17 @@ fn drift_interval(settings: &Settings) -> Duration {
 }
 
 async fn listener(address: Option<SocketAddr>) -> Result<Option<TcpListener>, Failure> {
-    let Some(configured) = address else {
+    let Some(address) = address else {
         return Ok(None);
     };
-    let mut listener = TcpListener::bind(configured).await;
-    if let (Err(error), Some(other)) = (&listener, without_ipv6(configured)) {
+    let mut listener = TcpListener::bind(address).await;
+    if let (Err(error), Some(other)) = (&listener, without_ipv6(address)) {
         tracing::info!(name: "listening_without_ipv6", %error, "no IPv6 here, IPv4 alone is served");
         listener = TcpListener::bind(other).await;
     }
-    let listener = listener.map_err(Failure::could_not(format!("listen on {configured}")))?;
-    let address = listener.local_addr().unwrap_or(configured);
-    run_flags::install_selected(&configured, &address);
+    let listener = listener.map_err(Failure::could_not(format!("listen on {address}")))?;
+    // Port 0 selects a free port, which only the listener knows.
+    let address = listener.local_addr().unwrap_or(address);
     tracing::info!(name: "listening", %address, "listening");
     Ok(Some(listener))
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{ADMIN, Daemon, Gitoggle, Repo, World, body, doc, eventually};
+use crate::support::{Daemon, Gitoggle, Repo, World, body, doc, eventually};
 
 /// Ten applied toggles in `shop/prod` and a daemon; then all of them change in one commit.
 fn over_the_rail() -> (World, Daemon) {
@@ -110,29 +110,6 @@ fn emptying_an_environment_is_confirmed_at_run_time() {
     world.service.wait_for(1);
     assert_eq!(world.service.take()[0].body()["disabled"], true);
     daemon.stops_cleanly();
-}
-
-#[test]
-fn a_daemon_names_the_port_that_the_system_selected_in_its_commands() {
-    let world = World::with_pay_applied();
-    world.repo.file("web/prod/a.yaml", doc(18)).commit("Add another");
-    world.settle();
-    world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
-    let (log, admin) = (world.path("daemon.log"), world.write("admin-token", ADMIN));
-    let run =
-        world.daemon().set("listen", "127.0.0.1:0").set("poll-interval", "1h").set("on-remove", "disable");
-    let running = run.set("admin-token-file", admin).start_logged(&log);
-    let allow = eventually("the way out", || {
-        let log = std::fs::read_to_string(&log).ok()?;
-        let mut commands =
-            log.split('`').filter(|part| part.starts_with("gitoggle allow mass-change shop/prod "));
-        commands.next().map(str::to_owned)
-    });
-    let ran = world.bare("allow").shell(&allow);
-    assert!(ran.status.success(), "{allow}: {ran:?}");
-    world.service.wait_for(1);
-    running.terminate();
-    assert_eq!(running.wait(), Some(0));
 }
 
 /// Each order gets the status, and a problem with all the words.
