@@ -3,20 +3,16 @@
 //!
 //! A message names a command with what it is about (`` `gitoggle apply --overwrite-drift --only
 //! shop/prod/pay` ``). The repository, the state and the service are those of the run that prints it, so they
-//! are added in one place. The flags are known to the whole process, like its version: without them, as in
+//! are added in one place. The flags are a constant of the process, like its version: without them, as in
 //! tests of single modules, a command stays as it is.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::OnceLock;
 
 const PROGRAM: &str = "gitoggle ";
 
-static OF_THIS_RUN: RwLock<RunFlags> = RwLock::new(RunFlags::new(false));
-
-fn of_this_run() -> RwLockReadGuard<'static, RunFlags> {
-    OF_THIS_RUN.read().unwrap_or_else(PoisonError::into_inner)
-}
+static OF_THIS_RUN: OnceLock<RunFlags> = OnceLock::new();
 
 /// The flags of this run that each command takes, too: each with its words, quoted for a shell. In a terminal,
 /// its variables apply to the other command anyway.
@@ -28,7 +24,7 @@ pub(crate) struct RunFlags {
 }
 
 impl RunFlags {
-    pub(crate) const fn new(is_daemon: bool) -> Self {
+    pub(crate) fn new(is_daemon: bool) -> Self {
         Self { of: BTreeMap::new(), is_daemon }
     }
 
@@ -41,14 +37,10 @@ impl RunFlags {
         self.of.entry(command).or_default().push((flag.to_owned(), words));
     }
 
-    /// Makes these the flags of the process.
+    /// Makes these the flags of the process. Only the first call has an effect.
     pub(crate) fn install(self) {
-        Self::change(|flags| *flags = self);
-    }
-
-    /// Changes the flags of the process.
-    pub(crate) fn change(change: impl FnOnce(&mut Self)) {
-        change(&mut OF_THIS_RUN.write().unwrap_or_else(PoisonError::into_inner));
+        // The error would be the flags that are installed already.
+        let _ = OF_THIS_RUN.set(self);
     }
 
     /// Returns a command line with the flags that it does not have yet. What a shell does with its output
@@ -79,17 +71,17 @@ impl RunFlags {
 
 /// Returns a command to copy, such as `gitoggle apply --only shop/prod/pay`, with the flags of this run.
 pub(crate) fn command_line(line: &str) -> String {
-    of_this_run().command(line)
+    OF_THIS_RUN.get().map_or_else(|| line.to_owned(), |flags| flags.command(line))
 }
 
 /// Returns a message, each command in backticks with the flags of this run.
 pub(crate) fn hinted(text: &str) -> Cow<'_, str> {
-    of_this_run().text(text)
+    OF_THIS_RUN.get().map_or(Cow::Borrowed(text), |flags| flags.text(text))
 }
 
 /// Returns whether whoever reads the messages of this process reads those of a daemon.
 pub(crate) fn is_daemon() -> bool {
-    of_this_run().is_daemon
+    OF_THIS_RUN.get().is_some_and(|flags| flags.is_daemon)
 }
 
 /// Quotes `text` for a POSIX shell if that is necessary.
