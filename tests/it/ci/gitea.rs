@@ -63,6 +63,7 @@ pub(super) fn gitea(
 
 #[test]
 fn the_workflow_of_gitea_runs_from_a_pull_request_to_the_applied_merge() {
+    super::plans_what_gets_another_target(&yaml("deploy/ci/gitea.yaml")["on"]);
     let (hosted, registry) = (Hosted::new(Kind::Gitea), registry());
     let request = hosted.clone("request", "origin/feature");
     let event =

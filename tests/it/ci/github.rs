@@ -101,6 +101,7 @@ fn the_workflow_of_github_gives_each_job_what_it_needs_and_no_more() {
     let workflow = yaml("deploy/ci/github.yaml");
     let on = &workflow["on"];
     assert!(on.get("pull_request_target").is_none(), "it runs a fork's code with secrets");
+    super::plans_what_gets_another_target(on);
     assert_eq!(workflow["permissions"], serde_json::json!({}));
     let permissions = |job: &str| workflow["jobs"][job]["permissions"].clone();
     assert_eq!(permissions("check"), serde_json::json!({ "contents": "read" }));

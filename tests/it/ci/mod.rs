@@ -51,6 +51,13 @@ struct Hosted {
     _sandbox: Running,
 }
 
+/// Asserts that a workflow starts for a request that was stacked on another one, and whose target the forge
+/// changes when that is merged.
+fn plans_what_gets_another_target(on: &Value) {
+    let types = serde_json::json!(["opened", "synchronize", "reopened", "edited"]);
+    assert_eq!(on["pull_request"], serde_json::json!({ "branches": ["main"], "types": types }));
+}
+
 /// Returns the variables of a job.
 fn variables<const N: usize>(own: [(&str, String); N], event: &[(&str, &str)]) -> BTreeMap<String, String> {
     let event = event.iter().map(|(name, value)| (*name, (*value).to_owned()));

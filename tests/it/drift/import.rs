@@ -112,6 +112,23 @@ fn a_document_that_was_changed_in_the_repository_as_well_stays() {
 }
 
 #[test]
+fn what_is_held_and_not_applied_is_left_as_well() {
+    let stand = Stand::unapplied(&[]);
+    let (message, left) = (stand.world.path("message"), stand.world.path("left"));
+    stand.apply().args("--first-pass assert --only shop/prod/cart").exit(0).any_output();
+    stand.apply().args("--first-pass assert --only shop/prod/pay").exit(0).any_output();
+    std::fs::remove_dir_all(stand.world.state()).unwrap();
+    stand.changes("pay", 30, "INCIDENT 6");
+    stand.apply().args("--first-pass adopt").exit(4).any_output();
+    let run = import(&stand, &message).arg("--left-file").arg(&left).exit(0);
+    run.any_stdout()
+        .stderr_contains(&["note: left out 1 toggle not applied yet, the first is `shop/prod/pay`: "]);
+    let left = std::fs::read_to_string(&left).unwrap();
+    assert!(left.contains("shop/prod/pay\n") && left.contains("INCIDENT 6"), "{left}");
+    assert_eq!(std::fs::read_to_string(&message).unwrap(), "");
+}
+
+#[test]
 fn what_was_imported_and_changed_again_is_imported_again() {
     let stand = Stand::applied();
     let message = stand.world.path("message");
