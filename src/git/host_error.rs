@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::RepoUrl;
 use super::words::{GitWords, lines};
-use crate::model::{ObjectId, escaped};
+use crate::model::{ObjectId, escaped, shell_word};
 use crate::transport::{CORRECT_CLOCK, NetworkError, SecretError};
 
 /// The oldest version of the `git` program that has what this crate uses.
@@ -174,7 +174,8 @@ impl GitFault {
                 return Some(certificate_hint("pass its CA certificate with `--ca-file`", words));
             }
             Self::ChangedHostKey | Self::HostKey => {
-                return self.host_key_hint(&SshHost::named_in(url, words)?);
+                let ssh_command = std::env::var("GIT_SSH_COMMAND").ok();
+                return self.host_key_hint(&SshHost::named_in(url, words, ssh_command.as_deref())?);
             }
             Self::Disk => "the disk is full or cannot be written: free some space",
             Self::Forbidden => {
@@ -222,16 +223,15 @@ fn certificate_hint(trust: &str, words: &GitWords) -> String {
 
 impl GitFault {
     fn host_key_hint(self, host: &SshHost) -> Option<String> {
-        let keyscan = host.keyscan();
+        let (keyscan, file) = (host.keyscan(), host.file());
         match self {
             Self::ChangedHostKey => Some(format!(
-                "if the change was announced, remove the old key with `{}` and add the new one with `{keyscan} >> \
-                 ~/.ssh/known_hosts`",
+                "if the change was announced, remove the old key with `{}` and add the new one with `{keyscan} >> {file}`",
                 host.forget()
             )),
             Self::HostKey => Some(format!(
                 "compare the fingerprint that `{keyscan} | ssh-keygen -lf -` prints with the one that the host publishes, \
-                 then add the key with `{keyscan} >> ~/.ssh/known_hosts`"
+                 then add the key with `{keyscan} >> {file}`"
             )),
             _ => None,
         }
@@ -343,23 +343,29 @@ struct SshHost {
     user: Option<String>,
     host: String,
     port: u16,
+    /// The file of known hosts that ssh reads, if that is not the usual one.
+    known_hosts: Option<String>,
 }
 
 impl SshHost {
     fn of(url: &RepoUrl) -> Option<Self> {
         let (user, host, port) = url.ssh()?;
-        Some(Self { user: user.map(str::to_owned), host: host.to_owned(), port: port.unwrap_or(22) })
+        let (user, host, port) = (user.map(str::to_owned), host.to_owned(), port.unwrap_or(22));
+        Some(Self { user, host, port, known_hosts: None })
     }
 
     /// Returns the host under the name and port that ssh looks up in `known_hosts`, if its words contain
-    /// them: `~/.ssh/config` may override those of the address.
-    fn named_in(url: &RepoUrl, words: &GitWords) -> Option<Self> {
-        let own = Self::of(url)?;
+    /// them: `~/.ssh/config` may override those of the address. Its words about a changed key name the file; for an
+    /// unknown one, `ssh_command` may.
+    fn named_in(url: &RepoUrl, words: &GitWords, ssh_command: Option<&str>) -> Option<Self> {
         let text = words.lines.join("\n");
         let between = |before: &str, after: &str| {
             let (_, rest) = text.split_once(before)?;
             Some(rest.split_once(after)?.0.to_owned())
         };
+        let file = between("Add correct host key in ", " to get rid of this message");
+        let known_hosts = file.or_else(|| known_hosts_file(ssh_command?));
+        let own = Self { known_hosts, ..Self::of(url)? };
         let name = between("host key is known for ", " and you have")
             .or_else(|| between("Host key for ", " has changed and you have"));
         let Some(name) = name.filter(|name| !name.contains(char::is_whitespace)) else {
@@ -384,7 +390,19 @@ impl SshHost {
             22 => self.host.clone(),
             port => format!("[{}]:{port}", self.host),
         };
-        format!("ssh-keygen -R {}", word(&name))
+        let file = self.known_hosts.as_ref().map_or_else(String::new, |_| format!("-f {} ", self.file()));
+        format!("ssh-keygen {file}-R {}", word(&name))
+    }
+
+    /// Returns the file of known hosts, as a word for the shell.
+    fn file(&self) -> String {
+        let file = self.known_hosts.as_deref().unwrap_or("~/.ssh/known_hosts");
+        let quoted = match file.strip_prefix("~/") {
+            // The shell replaces it where it is not quoted.
+            Some(rest) => format!("~/{}", shell_word(rest)),
+            None => shell_word(file),
+        };
+        escaped(&quoted).to_string()
     }
 
     /// Returns the command that connects as Git does.
@@ -396,6 +414,14 @@ impl SshHost {
     fn option(&self) -> String {
         if self.port == 22 { String::new() } else { format!("-p {} ", self.port) }
     }
+}
+
+/// Returns the file of known hosts that the options of a command name.
+fn known_hosts_file(ssh_command: &str) -> Option<String> {
+    let (_, rest) = ssh_command.split_once("UserKnownHostsFile")?;
+    let rest = rest.trim_start_matches(['=', ' ']);
+    let end = rest.find(|c: char| c.is_whitespace() || "'\"\\".contains(c)).unwrap_or(rest.len());
+    Some(rest[..end].to_owned()).filter(|file| !file.is_empty())
 }
 
 /// Quotes a word for the shell if that is necessary.
@@ -479,7 +505,7 @@ mod tests {
     }
 
     fn host(url: &str, words: &str) -> SshHost {
-        SshHost::named_in(&url.parse().unwrap(), &GitWords::of(words)).unwrap()
+        SshHost::named_in(&url.parse().unwrap(), &GitWords::of(words), None).unwrap()
     }
 
     #[test]
@@ -497,6 +523,22 @@ mod tests {
         assert_eq!(alias(unknown).keyscan(), "ssh-keyscan -p 2222 10.0.0.7");
         let changed = "Host key for git.example.org has changed and you have requested strict checking.";
         assert_eq!(alias(changed).forget(), "ssh-keygen -R git.example.org");
+        let in_file = "Add correct host key in /etc/my keys to get rid of this message.\nOffending ED25519 key in /etc/my \
+                       keys:3\nHost key for [10.0.0.7]:2222 has changed and you have requested strict checking.";
+        assert_eq!(alias(in_file).forget(), "ssh-keygen -f '/etc/my keys' -R '[10.0.0.7]:2222'");
+        assert_eq!(alias(in_file).file(), "'/etc/my keys'");
+        for (ssh_command, file) in [
+            ("ssh -i key -o IdentitiesOnly=yes -o UserKnownHostsFile=known_hosts", "known_hosts"),
+            ("ssh -o 'UserKnownHostsFile /etc/keys' -v", "/etc/keys"),
+            ("ssh -oUserKnownHostsFile=/etc/keys", "/etc/keys"),
+            ("ssh -o UserKnownHostsFile=~/keys", "~/keys"),
+            ("ssh -o UserKnownHostsFile=", "~/.ssh/known_hosts"),
+            ("ssh -v", "~/.ssh/known_hosts"),
+        ] {
+            let url = "git@forge:acme/toggles.git".parse().unwrap();
+            let host = SshHost::named_in(&url, &GitWords::of(unknown), Some(ssh_command)).unwrap();
+            assert_eq!(host.file(), file, "{ssh_command}");
+        }
         let hostile = "host key is known for x; rm -rf / and you have";
         assert_eq!(alias(hostile).keyscan(), "ssh-keyscan forge");
     }
