@@ -26,6 +26,12 @@ impl Check {
         let mut all = CHECKS.iter().filter(|check| check.id == id && **check != SDK_DISAGREEMENT);
         all.any(|check| check.subject == CheckSubject::Document)
     }
+
+    /// Returns whether a check with this id can be about a prerequisite of type `string` on values that look like
+    /// another type.
+    pub(crate) fn is_unsure_type(id: &str) -> bool {
+        PREREQUISITE_UNSURE_TYPE.id == id
+    }
 }
 
 impl Severity {

@@ -9,20 +9,20 @@ use clap::Args;
 use serde::Serialize;
 
 use super::drift;
-use crate::authoring::Existing;
+use crate::authoring::target_folder::{Existing, TargetFolder};
 use crate::cli::args::glob;
 use crate::cli::failure::{ExitStatus, Failure, JsonError};
 use crate::cli::observer::{begin, progress_bar};
 use crate::cli::output::{Formats, note, print, print_json, show, step_summary};
 use crate::cli::{runtime, setup, signals};
 use crate::config::{OutputFormat, Settings};
-use crate::document::Check;
+use crate::document::{Check, Diagnostic, Severity};
 use crate::drift::ScanDepth;
 use crate::import::{
     DriftedImport, ImportConfig, ImportError, ImportEvent, ImportReport, ImportResult, ImportScope,
     ImportSource, SkipReason, import,
 };
-use crate::model::{Scope, ToggleId, command_line, counted, escaped, hinted, listed, shell_word};
+use crate::model::{Scope, ToggleId, chain, command_line, counted, escaped, hinted, listed, shell_word};
 use crate::pass::{self, CheckTarget, Checks};
 use crate::plan::DriftedToggle;
 use crate::report::{ANY_COMMENT, code, drift_left, drift_message, fitting};
@@ -184,6 +184,7 @@ fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
 }
 
 fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure> {
+    waive_types(&imported.report, settings)?;
     show(FORMATS, &imported, settings)?;
     let Imported { report, problem, message } = imported;
     let different = report.count(|result| matches!(result, ImportResult::Different { .. }));
@@ -205,9 +206,56 @@ fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure
     Ok(ExitStatus::Clean)
 }
 
+/// Adds a waiver to each written prerequisite of type `string` on a toggle whose values look like booleans: that
+/// they are texts is known only to the service, with whose type a pass compares.
+fn waive_types(report: &ImportReport, settings: &Settings) -> Result<(), Failure> {
+    const WAIVER: &str = "# gitoggle: allow(prerequisite-other-type) it is a toggle of text on the service\n";
+    let written = report.results.values().filter_map(|result| match result {
+        ImportResult::Written { path } | ImportResult::Replaced { path, .. } => Some(path.as_str()),
+        _ => None,
+    });
+    let written: BTreeSet<&str> = written.collect();
+    let mut lines: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    for found in references(report, settings).unwrap_or_default() {
+        let is_unsure = Check::is_unsure_type(found.id) && found.severity == Severity::Error;
+        if is_unsure && written.contains(found.path.as_str()) && found.line > 0 {
+            lines.entry(found.path).or_default().insert(found.line as usize - 1);
+        }
+    }
+    for (path, lines) in lines {
+        let failed = |error| Failure::could_not(format!("add a waiver to `{}`", escaped(&path)))(error);
+        let text = std::fs::read_to_string(report.top.join(&path)).map_err(failed)?;
+        let mut out = String::new();
+        for (at, line) in text.split_inclusive('\n').enumerate() {
+            if lines.contains(&at) && line.contains("type: string") {
+                out.push_str(&line[..line.len() - line.trim_start().len()]);
+                out.push_str(WAIVER);
+            }
+            out.push_str(line);
+        }
+        let folder = TargetFolder::open(&report.top, "");
+        let replaced = folder.and_then(|folder| folder.write(&path, &out, Existing::Replace));
+        replaced.map_err(|error| failed(std::io::Error::other(chain(&error))))?;
+    }
+    Ok(())
+}
+
 /// Returns a note on what the imported documents say wrongly of others: a prerequisite was not imported, or the
 /// service has it in another spelling or with other values.
 fn wrong_references(report: &ImportReport, settings: &Settings) -> Option<String> {
+    let found = references(report, settings)?;
+    let first = found.first()?;
+    let note = format!(
+        "note: imported documents have {} about other documents, the first at {}: {}; `gitoggle validate` shows what to do\n",
+        counted(found.len(), "finding"),
+        escaped(&first.place()),
+        first.message
+    );
+    Some(hinted(&note).into_owned())
+}
+
+/// Returns the findings about others in the imported documents; none if they cannot be checked.
+fn references(report: &ImportReport, settings: &Settings) -> Option<Vec<Diagnostic>> {
     let paths: Vec<String> =
         report.results.values().filter_map(ImportResult::path).map(str::to_owned).collect();
     if paths.is_empty() || !settings.service_kind.can().refer {
@@ -222,16 +270,8 @@ fn wrong_references(report: &ImportReport, settings: &Settings) -> Option<String
     };
     // The import is done, and `validate` says why a check fails.
     let place = CheckTarget::Folder(report.top.clone(), settings.root.clone());
-    let findings = pass::check(&place, checks).ok()?.findings;
-    let found: Vec<_> = findings.iter().filter(|one| Check::is_about_others(one.id)).collect();
-    let first = found.first()?;
-    let note = format!(
-        "note: imported documents have {} about other documents, the first at {}: {}; `gitoggle validate` shows what to do\n",
-        counted(found.len(), "finding"),
-        escaped(&first.place()),
-        first.message
-    );
-    Some(hinted(&note).into_owned())
+    let findings = pass::check(&place, checks).ok()?.findings.into_iter();
+    Some(findings.filter(|one| Check::is_about_others(one.id)).collect())
 }
 
 /// Returns what to import, from where, and where to.

@@ -26,6 +26,24 @@ fn lines_become_canonical_documents_and_the_next_commands_are_printed() {
     world.nothing_sent();
 }
 
+/// The values look like booleans, and the service has a toggle of text.
+#[test]
+fn a_type_that_only_the_service_knows_is_imported_with_a_waiver() {
+    let world = World::new();
+    let mut needing = content(18);
+    needing["prerequisites"] = json!([{ "key": "search", "value": "true", "type": "string" }]);
+    let lines = record("shop/prod/search", false, &content(18)) + &record("shop/prod/app", false, &needing);
+    let run = || import_lines(&world, &lines).set("service-kind", "featureprobe").exit(0).both();
+    assert!(!run().contains("about other documents"));
+    let waiver = "      # gitoggle: allow(prerequisite-other-type) it is a toggle of text on the service\n      type: string\n";
+    let app = file(&world, "shop/prod/app.yaml");
+    assert!(app.contains(waiver), "{app}");
+    let validate = world.validate().set("service-kind", "featureprobe").set("sdks", "rust");
+    validate.exit(0).stdout("checked 2 documents: no findings, 1 waived\n");
+    assert!(run().contains("0 written, 2 unchanged"));
+    assert_eq!(file(&world, "shop/prod/app.yaml"), app);
+}
+
 /// What was not imported, or has another type on the service, would be found only later.
 #[test]
 fn wrong_references_of_imported_documents_are_named() {
