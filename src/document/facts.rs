@@ -30,11 +30,11 @@ pub(super) struct Fact {
     help: &'static str,
 }
 
-type Groups = &'static [(&'static [Group], &'static str)];
+type Groups = &'static [(&'static [SdkGroup], &'static str)];
 
 /// An SDK, or some versions of the one for Java.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Group {
+pub(super) enum SdkGroup {
     All(Sdk),
     /// Java from 2.3 on.
     NewJava,
@@ -42,16 +42,16 @@ pub(super) enum Group {
     OldJava,
 }
 
-pub(super) const GO: Group = Group::All(Sdk::Go);
-pub(super) const JAVA: Group = Group::All(Sdk::Java);
-pub(super) const NODE: Group = Group::All(Sdk::Node);
-pub(super) const PYTHON: Group = Group::All(Sdk::Python);
-const RUST: Group = Group::All(Sdk::Rust);
+pub(super) const GO: SdkGroup = SdkGroup::All(Sdk::Go);
+pub(super) const JAVA: SdkGroup = SdkGroup::All(Sdk::Java);
+pub(super) const NODE: SdkGroup = SdkGroup::All(Sdk::Node);
+pub(super) const PYTHON: SdkGroup = SdkGroup::All(Sdk::Python);
+const RUST: SdkGroup = SdkGroup::All(Sdk::Rust);
 
 /// All SDKs, in the order of messages.
-const ALL: [Group; 5] = [RUST, GO, JAVA, NODE, PYTHON];
+const ALL: [SdkGroup; 5] = [RUST, GO, JAVA, NODE, PYTHON];
 
-impl Group {
+impl SdkGroup {
     pub(super) fn sdk(self) -> Sdk {
         match self {
             Self::All(sdk) => sdk,
@@ -71,8 +71,8 @@ impl Group {
 pub(super) const UNMET: Fact = Fact {
     about: "a prerequisite that is not met",
     groups: &[
-        (&[RUST, GO, Group::NewJava], "`disabledServe` is served"),
-        (&[NODE, PYTHON, Group::OldJava], "`defaultServe` is served"),
+        (&[RUST, GO, SdkGroup::NewJava], "`disabledServe` is served"),
+        (&[NODE, PYTHON, SdkGroup::OldJava], "`defaultServe` is served"),
     ],
     others: "",
     help: "let both serve what these users must get, or accept the difference with the comment `# gitoggle: \
@@ -131,8 +131,8 @@ pub(super) const LARGE_VERSIONS: Fact = Fact {
 pub(super) const BLANKS: Fact = Fact {
     about: "blank texts",
     groups: &[
-        (&[RUST, GO, Group::NewJava], "an attribute may be blank"),
-        (&[NODE, PYTHON, Group::OldJava], "a blank attribute is missing"),
+        (&[RUST, GO, SdkGroup::NewJava], "an attribute may be blank"),
+        (&[NODE, PYTHON, SdkGroup::OldJava], "a blank attribute is missing"),
     ],
     others: "",
     help: "compare a text that is not blank",
@@ -499,16 +499,16 @@ impl Fact {
     }
 
     /// Returns which SDKs do not do what the one for Rust does.
-    pub(super) fn other_than_rust(&self) -> Vec<Group> {
+    pub(super) fn other_than_rust(&self) -> Vec<SdkGroup> {
         let groups = self.groups().into_iter().filter(|(group, _)| !group.contains(&RUST));
         groups.flat_map(|(group, _)| group).collect()
     }
 
-    fn groups(&self) -> Vec<(Vec<Group>, &'static str)> {
+    fn groups(&self) -> Vec<(Vec<SdkGroup>, &'static str)> {
         let mut all: Vec<_> = self.groups.iter().map(|(group, does)| (group.to_vec(), *does)).collect();
         let is_named =
-            |one: &Group| all.iter().any(|(group, _)| group.iter().any(|named| named.sdk() == one.sdk()));
-        let others: Vec<Group> = ALL.into_iter().filter(|one| !is_named(one)).collect();
+            |one: &SdkGroup| all.iter().any(|(group, _)| group.iter().any(|named| named.sdk() == one.sdk()));
+        let others: Vec<SdkGroup> = ALL.into_iter().filter(|one| !is_named(one)).collect();
         if !others.is_empty() {
             all.push((others, self.others));
         }

@@ -482,8 +482,10 @@ pub(super) fn hundredths<'a>(shares: impl IntoIterator<Item = &'a str>) -> Optio
     let are_same = shares.iter().all(|share| share.number.total_cmp(&shares[0].number).is_eq());
     // A sum of floats is not exact.
     let is_exact = |unit: &f64| (sum / unit - 1.0).abs() < 1e-6;
-    let is_rounded =
-        |unit: &f64| (sum - unit).abs() < rounding + 1e-6 && (are_same || finest <= 0.5 * COARSEST * unit);
+    let is_rounded = |unit: &f64| {
+        (sum - unit).abs() < rounding.max(1.5e-4 * unit) + 1e-6
+            && (are_same || finest <= 0.5 * COARSEST * unit)
+    };
     let units = || UNITS.iter().copied();
     let unit = units().find(is_exact).or_else(|| units().find(is_rounded));
     unit.or_else(|| (is_whole && sum > 0.0 && sum <= SMALLEST_UNIT).then_some(sum))?;
@@ -938,6 +940,7 @@ mod tests {
             (&["14.29", "14.29", "71.43"], Some(&[1429, 1429, 7142])),
             (&["33.333", "66.67"], Some(&[3333, 6667])),
             (&["33.333", "66.667"], Some(&[3333, 6667])),
+            (&["100.001"], Some(&[10_000])),
             (&["1/3", "2/3"], Some(&[3333, 6667])),
             (&["1 / 4", "0.75"], Some(&[2500, 7500])),
             (&["1", "2"], Some(&[3333, 6667])),

@@ -1,11 +1,14 @@
 //! Warns about documents that mean different things to the SDKs of a team.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde::Serialize;
 
 use super::check;
 use super::facts::{
-    BLANKS, BUILDS, EARLY_TIMES, FLOATS, Fact, GO, Group, JAVA, JSON, LARGE_NUMBERS, LARGE_VERSIONS, NESTED,
-    NODE, NUMBER_NOTATION, OTHER_TYPE, PYTHON, SUFFIXES, UNMET,
+    BLANKS, BUILDS, EARLY_TIMES, FLOATS, Fact, GO, JAVA, JSON, LARGE_NUMBERS, LARGE_VERSIONS, NESTED, NODE,
+    NUMBER_NOTATION, OTHER_TYPE, PYTHON, SUFFIXES, SdkGroup, UNMET,
 };
 use super::finding::{At, Finding, Part, add, shown};
 use super::node::PathStep;
@@ -223,7 +226,7 @@ pub(crate) struct MayDiffer {
 pub(crate) fn may_differ(condition: &Condition, value: &str, sdks: Sdks) -> Option<MayDiffer> {
     let mut found = MayDiffer { sdks: Vec::new(), about: Vec::new() };
     for (about, groups) in uncertain(condition, value) {
-        let used = groups.into_iter().filter(|group| sdks.has(group.sdk())).map(Group::name);
+        let used = groups.into_iter().filter(|group| sdks.has(group.sdk())).map(SdkGroup::name);
         let used: Vec<&'static str> = used.collect();
         if !used.is_empty() && !found.about.contains(&about) {
             found.about.push(about);
@@ -236,7 +239,7 @@ pub(crate) fn may_differ(condition: &Condition, value: &str, sdks: Sdks) -> Opti
 }
 
 /// Returns what is not certain of a condition for a user who has `value`, and of which SDKs.
-fn uncertain(condition: &Condition, value: &str) -> Vec<(&'static str, Vec<Group>)> {
+fn uncertain(condition: &Condition, value: &str) -> Vec<(&'static str, Vec<SdkGroup>)> {
     let right = condition.between.iter().flat_map(|between| &between.right_objects);
     let objects: Vec<&str> = condition.objects.iter().chain(right).map(String::as_str).collect();
     let is_regex = condition.predicate.contains("regex");
@@ -245,7 +248,7 @@ fn uncertain(condition: &Condition, value: &str) -> Vec<(&'static str, Vec<Group
             objects.iter().flat_map(|pattern| uncertain_pattern(pattern, value)).collect()
         }
         "string" if !is_blank(value) && value.trim_matches(is_space).is_empty() => {
-            vec![("white space beyond ASCII", vec![Group::OldJava, NODE, PYTHON])]
+            vec![("white space beyond ASCII", vec![SdkGroup::OldJava, NODE, PYTHON])]
         }
         "number" if !is_plain_number(value) => {
             vec![("a text that is not a plain number", vec![GO, JAVA, NODE, PYTHON])]
@@ -275,7 +278,7 @@ fn is_plain_time(value: &str) -> bool {
     (1..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn uncertain_version(objects: &[&str], value: &str) -> Vec<(&'static str, Vec<Group>)> {
+fn uncertain_version(objects: &[&str], value: &str) -> Vec<(&'static str, Vec<SdkGroup>)> {
     if !is_semver(value) {
         return vec![("a text that is not a semantic version", vec![GO, JAVA, NODE, PYTHON])];
     }
@@ -290,19 +293,26 @@ fn uncertain_version(objects: &[&str], value: &str) -> Vec<(&'static str, Vec<Gr
     [suffix, large, too_large].into_iter().flatten().collect()
 }
 
-fn uncertain_pattern(pattern: &str, value: &str) -> Vec<(&'static str, Vec<Group>)> {
+fn uncertain_pattern(pattern: &str, value: &str) -> Vec<(&'static str, Vec<SdkGroup>)> {
     let all = [GO, JAVA, NODE, PYTHON];
     // All that classes of characters disagree about is beyond ASCII.
     let is_usual = value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
     let constructs = not_portable(pattern).into_iter().filter_map(|(construct, _)| {
         let fact = construct.fact().filter(|_| !(is_usual && construct.is_about_other_alphabets()))?;
-        Some((fact.about, fact.other_than_rust()))
+        let is_word = matches!(construct, Construct::Border | Construct::NotWord | Construct::Word);
+        let mut differ = fact.other_than_rust();
+        differ.retain(|group| *group != PYTHON || !(is_word && LETTERS.is_match(value)));
+        Some((fact.about, differ))
     });
     let is_rare = value.contains(|one: char| one.is_control() || one > '\u{ffff}' || is_line_break(one));
     let rare = is_rare && pattern.contains(['.', '^', '$', '[']);
     let rare = rare.then(|| ("line breaks and characters beyond U+FFFF", all.to_vec()));
     constructs.chain(rare).collect()
 }
+
+/// Texts whose characters beyond ASCII are in words to both Rust and Python.
+static LETTERS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^[\x00-\x7f\p{L}\p{Nd}]*$").expect("it is valid"));
 
 fn is_line_break(one: char) -> bool {
     matches!(one, '\u{85}' | '\u{2028}' | '\u{2029}')

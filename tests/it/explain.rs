@@ -344,6 +344,11 @@ fn a_condition_about_which_sdks_may_differ_says_so_for_this_user() {
         ),
         (r#"{ type: string, subject: a, predicate: matches regex, objects: ['^\w+$'] }"#, "Austria", ""),
         (
+            r#"{ type: string, subject: a, predicate: matches regex, objects: ['^\w+$'] }"#,
+            "O\u{308}sterreich",
+            "may differ in Go, Java, Node and Python (letters and digits (`\\w`))",
+        ),
+        (
             r#"{ type: string, subject: a, predicate: matches regex, objects: ['(?i)^abc$'] }"#,
             "ABC",
             "may differ in Node (flags in a regular expression)",
