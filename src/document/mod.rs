@@ -183,8 +183,7 @@ impl File<'_> {
 
     /// Returns the targeting of a document that serde_yaml reads, and that has neither findings nor waivers.
     fn clean(&self) -> Option<Targeting> {
-        let document =
-            plain::parse(self.text, self.most_work).filter(|_| !self.text.contains(waiver::MARK))?;
+        let document = plain::parse(self.text, self.most_work).filter(|_| !waiver::is_marked(self.text))?;
         let is_clean = meaning::check(&document, self.kind, self.sdks).is_empty();
         let targeting = is_clean.then(|| document.complete(self.kind)).flatten();
         targeting.filter(|targeting| self.disagreements(targeting).is_empty())

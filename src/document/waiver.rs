@@ -14,7 +14,23 @@ use super::syntax::{self, Comment, Syntax};
 use crate::model::{Blob, Payload, Sdks};
 
 /// What a comment for this program begins with, after the `#`.
-pub(super) const MARK: &str = "gitoggle:";
+const MARK: &str = "gitoggle:";
+
+const FORM: &str = "write `# gitoggle: allow(check-id) reason` on the line above";
+
+/// Returns whether a document may have a comment for this program, in any spelling.
+pub(super) fn is_marked(text: &str) -> bool {
+    ["gitoggle", "Gitoggle", "GITOGGLE", "GitOggle", "GiToggle"].iter().any(|name| text.contains(name))
+}
+
+/// Returns whether a comment is a waiver but for its mark.
+fn is_almost_one(comment: &str) -> bool {
+    let text = comment.trim_start_matches('#').trim_start();
+    let rest =
+        text.split_at_checked("gitoggle".len()).filter(|(name, _)| name.eq_ignore_ascii_case("gitoggle"));
+    let is_waiver = |rest: &str| rest.trim_start_matches([':', ' ', '\t']).starts_with("allow(");
+    !text.starts_with(MARK) && rest.is_some_and(|(_, rest)| is_waiver(rest))
+}
 
 /// The id of the finding that a toggle decides nothing. Only `gitoggle stale` reports it, because it depends
 /// on the history.
@@ -23,7 +39,7 @@ const STALE: &str = "stale";
 /// Waives the findings of `document`, whose syntax is `tree`, and adds those on the waivers.
 pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Document) {
     let Syntax { text, comments, .. } = tree;
-    if !text.contains(MARK) {
+    if !is_marked(text) {
         return;
     }
     // An error hides other checks, whose warnings return once it is corrected, and so does a flood of findings.
@@ -35,6 +51,10 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Do
         (false, false) => return,
     }
     let mut findings = Vec::new();
+    for comment in comments.iter().filter(|comment| is_almost_one(comment.text)) {
+        let message = "this comment is not a waiver: it does not begin with `gitoggle:`";
+        findings.push(Finding::at(&BAD_WAIVER, span(comment), message).help(FORM));
+    }
     for (instruction, comment) in instructions(comments) {
         findings.extend(match parse(instruction, comment) {
             // It is applied once the other documents are known.
@@ -127,13 +147,16 @@ struct Waiver<'a> {
 type BadWaiver = (String, Option<String>);
 
 fn parse<'a>(instruction: &'a str, comment: &Comment<'_>) -> Result<Waiver<'a>, BadWaiver> {
-    const FORM: &str = "write `# gitoggle: allow(check-id) reason` on the line above";
     let bad = |message: String, help: &str| Err((message, Some(help.to_owned())));
     let parts = instruction.trim().strip_prefix("allow(").and_then(|rest| rest.split_once(')'));
     let Some((id, reason)) = parts else {
         return bad("this comment for gitoggle is not a waiver".to_owned(), FORM);
     };
     let (id, reason) = (id.trim(), reason.trim());
+    if id.contains(',') {
+        let message = "this waiver names several checks".to_owned();
+        return bad(message, "write a comment for each: they may stand above each other");
+    }
     let named: Vec<_> = CHECKS.iter().filter(|check| check.id == id).collect();
     let is_stale = id == STALE;
     if named.is_empty() && !is_stale {

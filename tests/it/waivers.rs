@@ -39,6 +39,9 @@ fn a_bad_waiver_waives_nothing_and_is_a_finding() {
         ("# gitoggle: allow(elsewhere) x", "`elsewhere` cannot be waived"),
         ("# gitoggle: allow matches-everyone x", "is not a waiver"),
         ("# gitoggle: please", "is not a waiver"),
+        ("# Gitoggle: allow(matches-everyone) x", "is not a waiver: it does not begin with `gitoggle:`"),
+        ("# gitoggle allow(matches-everyone) x", "is not a waiver: it does not begin with `gitoggle:`"),
+        ("# gitoggle: allow(matches-everyone, same-serve) x", "write a comment for each"),
     ] {
         world.repo.write("shop/prod/pay.yaml", everyone(comment));
         world.validate().exit(0).stdout_contains(&[
