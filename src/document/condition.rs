@@ -7,6 +7,7 @@ use regex::{Error, RegexBuilder};
 
 use super::check;
 use super::check::{Check, VANISHES, condition_example, quoted};
+use super::compared::Beside;
 use super::dialects;
 use super::exclusion;
 use super::finding::{At, Finding, Part, add, is_affordable, shown, suggest};
@@ -36,8 +37,8 @@ impl ConditionChecker<'_> {
             subject,
             predicate,
             objects,
-            left_predicate: _,
-            right_predicate: _,
+            left_predicate,
+            right_predicate,
             right_objects,
             has_unread,
         } = condition;
@@ -63,26 +64,32 @@ impl ConditionChecker<'_> {
         }
         self.vocabulary(kind, predicate.as_deref(), objects.as_deref().unwrap_or_default(), at);
         self.between(condition, at);
-        for (objects, name) in [(objects, "objects"), (right_objects, "rightObjects")] {
+        let is_between = match predicate.as_deref() {
+            Some(predicate) => predicate == "between",
+            None => left_predicate.is_some() || right_predicate.is_some(),
+        };
+        let left = if is_between { ("leftPredicate", left_predicate) } else { ("predicate", predicate) };
+        for (objects, list, (key, compares)) in
+            [(objects, "objects", left), (right_objects, "rightObjects", ("rightPredicate", right_predicate))]
+        {
             if let Some(objects) = objects {
-                self.objects(kind, predicate.as_deref(), objects, *has_unread, &at.key(name));
+                let side = Side {
+                    keys: (key, list),
+                    compares: compares.as_deref(),
+                    predicate: predicate.as_deref(),
+                };
+                self.objects(kind, side, objects, *has_unread, &at.key(list));
             }
         }
     }
 
-    fn objects(
-        &mut self,
-        kind: &str,
-        predicate: Option<&str>,
-        objects: &[Text],
-        has_unread: bool,
-        list: &At<'_>,
-    ) {
+    fn objects(&mut self, kind: &str, side: Side<'_>, objects: &[Text], has_unread: bool, list: &At<'_>) {
         if objects.is_empty() {
             let message = "this condition has no objects to compare with";
             let finding = list.finding(&check::NO_OBJECTS, Part::Key, message);
             add(self.findings, finding.help(condition_example(Some(kind), "objects")));
         }
+        let predicate = side.predicate;
         let is_regex = self.kind.can().evaluate && is_regex(kind, predicate);
         for (index, Text(object)) in objects.iter().enumerate() {
             let at = list.item(index);
@@ -90,11 +97,8 @@ impl ConditionChecker<'_> {
             if has_unread && object.is_empty() {
                 continue;
             }
-            if let Some((check, what, mut help)) = operand(self.kind, kind, object) {
-                // What replaces the predicate replaces that of the other objects, too.
-                if objects.len() > 1 && help.contains("predicate:") {
-                    help = "write a rule for each of these comparisons".to_owned();
-                }
+            let beside = |findings: &[Finding]| side.beside(kind, objects.len() == 1, findings);
+            if let Some((check, what, help)) = operand(self.kind, kind, object, || beside(self.findings)) {
                 let message = format!("`{}` {what}", shown(object));
                 add(self.findings, at.finding(check, Part::Value, message).help(help));
             }
@@ -288,7 +292,8 @@ fn like(meant: &str, predicate: &str, objects: &[Text]) -> Option<String> {
 /// Returns the help on a predicate that is the sign of a range of versions, such as `^`.
 fn range(predicate: &str, objects: &[Text]) -> Option<String> {
     let [Text(object)] = objects else { return None };
-    matches!(predicate.trim(), "^" | "~").then(|| versions::help(&format!("{}{object}", predicate.trim())))
+    let range = format!("{}{object}", predicate.trim());
+    matches!(predicate.trim(), "^" | "~").then(|| versions::help(&range, Some(Beside::EQUAL)))
 }
 
 /// Returns the help on `ILIKE` of SQL, which ignores case.
@@ -354,12 +359,39 @@ pub(super) fn is_regex(kind: &str, predicate: Option<&str>) -> bool {
     matches!(comparison, Some(Predicate::Text(TextComparison::Regex, _)))
 }
 
+/// The list of objects of a condition or of one side of `between`.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    /// The key of what compares, and that of the list.
+    keys: (&'static str, &'static str),
+    /// What compares, if it is there.
+    compares: Option<&'a str>,
+    /// The predicate of the condition.
+    predicate: Option<&'a str>,
+}
+
+impl<'a> Side<'a> {
+    /// Returns what is beside an object; none if what compares has no certain meaning.
+    fn beside(self, kind: &str, is_alone: bool, findings: &[Finding]) -> Option<Beside<'a>> {
+        let known = ConditionType::find(kind).map(ConditionType::predicates).unwrap_or_default();
+        let predicate = match self.compares {
+            None | Some("") => "=",
+            Some(own) if known.contains(&own) => own,
+            // Comparing words is slow, and a hostile file could require it very often.
+            Some(own) if is_affordable(findings) => dialects::meant(kind, own, &known)?,
+            Some(_) => return None,
+        };
+        Some(Beside { predicate, keys: self.keys, is_alone })
+    }
+}
+
 /// Returns the failed check on an object of a condition of type `kind`, with what is wrong with the object
 /// and the help.
-pub(super) fn operand(
+fn operand<'a>(
     service: ServiceKind,
     kind: &str,
     object: &str,
+    beside: impl Fn() -> Option<Beside<'a>>,
 ) -> Option<(&'static Check, &'static str, String)> {
     let (check, what, help) = match (kind, service.can().evaluate) {
         // Decimal numbers are the same for every kind of service.
@@ -367,13 +399,15 @@ pub(super) fn operand(
             let reading = meant::almost_number(object).flatten();
             let help =
                 reading.filter(|reading| meant::is_decimal(&reading.number)).map(|reading| reading.help(""));
-            let help = help.or_else(|| meant::compared_number(object)).unwrap_or_else(|| {
-                "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`".to_owned()
-            });
+            let help = help.or_else(|| meant::full_number(object).map(|number| format!("write `{number}`")));
+            let help =
+                help.or_else(|| Some(meant::compared_number(object)?.help(beside()?))).unwrap_or_else(|| {
+                    "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`".to_owned()
+                });
             return Some((&check::NOT_A_NUMBER, "is not a decimal number", help));
         }
         ("semver", true) if !is_semver(object) => {
-            let help = versions::help(object);
+            let help = versions::help(object, beside());
             return Some((&check::BAD_SEMVER, "is not a semantic version", help));
         }
         ("semver", true) if !has_short_numbers(object) => (

@@ -1,5 +1,6 @@
 //! What an author meant by a value in another notation: what to write instead, for the help of findings.
 
+use super::compared::Compared;
 use super::dialects::in_both_cases;
 use super::finding::shown;
 use super::node::{Node, NodeKind, Style, is_null, quoted};
@@ -269,25 +270,26 @@ pub(super) fn almost_number(text: &str) -> Option<Option<MeantNumber>> {
     fits(mantissa).then_some(None)
 }
 
-/// Returns the help on a number with a comparison: `>=18`, `18+`, `5-10`, or without a digit beside its point.
-pub(super) fn compared_number(text: &str) -> Option<String> {
-    let fits = |text: &str| variation_fits(ReturnType::Number, text).is_ok() && text.ends_with(is_digit);
+/// Returns a number that lacks a digit beside its point: `.5`, `5.`.
+pub(super) fn full_number(text: &str) -> Option<String> {
     let text = text.trim();
     let full = match text.strip_suffix('.') {
         Some(whole) => whole.to_owned(),
         None => text.replacen("-.", "-0.", 1),
     };
     let full = if full.starts_with('.') { format!("0{full}") } else { full };
-    if full != text && fits(&full) {
-        return Some(format!("write `{full}`"));
-    }
-    let write = |predicate: &str, number: &str| {
+    (full != text && fits_number(&full)).then_some(full)
+}
+
+/// Returns what a number with a comparison means: `>=18`, `18+`, `5-10`.
+pub(super) fn compared_number(text: &str) -> Option<Compared> {
+    let text = text.trim();
+    let with = |predicate, number: &str| {
         let number = number.trim();
-        fits(number)
-            .then(|| format!("write `predicate: {}, objects: [{}]`", quoted(predicate), quoted(number)))
+        fits_number(number).then(|| Compared::With(predicate, number.to_owned()))
     };
     if let Some(number) = text.strip_suffix('+') {
-        return write(">=", number);
+        return with(">=", number);
     }
     for (sign, predicate) in [
         (">=", ">="),
@@ -301,18 +303,20 @@ pub(super) fn compared_number(text: &str) -> Option<String> {
         ("=", "="),
     ] {
         if let Some(number) = text.strip_prefix(sign) {
-            return write(predicate, number);
+            return with(predicate, number);
         }
     }
     let (low, high) = ["..", " to ", "–", "-"].into_iter().find_map(|sign| {
         let (low, high) = text.split_once(sign)?;
-        (fits(low.trim()) && fits(high.trim())).then(|| (low.trim(), high.trim()))
+        (fits_number(low.trim()) && fits_number(high.trim())).then(|| (low.trim(), high.trim()))
     })?;
-    Some(format!(
-        "write `predicate: between, leftPredicate: \">=\", objects: [{}], rightPredicate: \"<=\", rightObjects: [{}]`",
-        quoted(low),
-        quoted(high)
-    ))
+    // The other way around, it is none: `2024-12` is a month.
+    let is_range = low.parse::<f64>().ok()? <= high.parse::<f64>().ok()?;
+    is_range.then(|| Compared::Range { low: low.to_owned(), high: high.to_owned(), is_open: false })
+}
+
+fn fits_number(text: &str) -> bool {
+    variation_fits(ReturnType::Number, text).is_ok() && text.ends_with(is_digit)
 }
 
 fn is_digit(c: char) -> bool {

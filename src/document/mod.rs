@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 mod check;
+mod compared;
 mod condition;
 mod dialects;
 mod exclusion;

@@ -491,13 +491,19 @@ impl ShapeReader<'_> {
                 self.condition_field(&fields, meant.as_deref(), "subject").and_then(|field| self.text(&field))
             }
         };
-        let predicate = self.condition_field(&fields, meant.as_deref(), "predicate");
+        let is_between =
+            ["leftPredicate", "rightPredicate"].iter().any(|name| fields.optional(name).is_some());
+        let predicate = match is_between {
+            true => self.required_as(&fields, "predicate", "write `predicate: between`, which has two sides"),
+            false => self.condition_field(&fields, meant.as_deref(), "predicate"),
+        };
         // An unknown key that stands for it has the help on both.
         let predicate = predicate.filter(|_| !fields.meant.contains(&"predicate"));
         let predicate = predicate.and_then(|field| self.text(&field));
         let objects = self.condition_field(&fields, meant.as_deref(), "objects");
         let object = match kind.as_deref().or(meant.as_deref()) {
             Some("datetime" | "number" | "semver") => Self::object_of_order,
+            _ if predicate.as_deref().is_some_and(|predicate| predicate.contains("regex")) => Self::pattern,
             _ => Self::object,
         };
         let objects = objects.and_then(|field| self.items(&field, object));
@@ -586,6 +592,21 @@ impl ShapeReader<'_> {
 
     fn object(&mut self, field: &Field<'_>) -> Option<Text> {
         self.text(field).map(Text)
+    }
+
+    /// Reads a regular expression. The brackets of one without quotes are those of a list.
+    fn pattern(&mut self, field: &Field<'_>) -> Option<Text> {
+        let one = match &field.node.kind {
+            NodeKind::Sequence(items) => match items.as_slice() {
+                [Node { kind: NodeKind::Scalar(text, Style::Plain), .. }] if !is_null(text) => text,
+                _ => return self.object(field),
+            },
+            _ => return self.object(field),
+        };
+        let help = format!("put it in quotes: `{}`", quoted_text(&shown(&format!("[{one}]"))));
+        let problem = wrong_type(field.name, &field.node.kind, "text", None);
+        self.problem(field, problem.map(|problem| problem.help(help)));
+        None
     }
 
     /// Reads a number, a version or a time.

@@ -1,27 +1,26 @@
 //! What authors write in place of a semantic version: a leading `v`, fewer numbers, and the ranges of npm and
 //! Cargo.
 
-use super::node::quoted;
+use super::compared::{Beside, Compared};
 use crate::model::is_semver;
 
-/// Returns the help on an object that is not a semantic version.
-pub(super) fn help(object: &str) -> String {
+/// Returns the help on an object that is not a semantic version; of a range or a comparison, if it is known what
+/// is beside it.
+pub(super) fn help(object: &str, beside: Option<Beside<'_>>) -> String {
     let text = object.trim();
     if let Some(version) = complete(text) {
         return format!("write `{version}`: a version has three numbers, and no leading `v`");
     }
-    if let Some((low, high)) = range(text) {
-        return format!(
-            "write `predicate: between, leftPredicate: \">=\", objects: [{}], rightPredicate: \"<\", rightObjects: [{}]` \
-             for this range",
-            quoted(&low),
-            quoted(&high)
-        );
+    let compared = beside.and_then(|beside| Some(compared(text)?.help(beside)));
+    compared.unwrap_or_else(|| "write three numbers, such as `1.2.3`".to_owned())
+}
+
+/// Returns what a text compares with.
+fn compared(text: &str) -> Option<Compared> {
+    match range(text) {
+        Some((low, high)) => Some(Compared::Range { low, high, is_open: true }),
+        None => comparison(text),
     }
-    if let Some((predicate, version)) = comparison(text) {
-        return format!("write `predicate: {}, objects: [{}]`", quoted(predicate), quoted(&version));
-    }
-    "write three numbers, such as `1.2.3`".to_owned()
 }
 
 /// Returns the version that a text has without a leading `v`, and with zeros for the numbers that lack.
@@ -46,7 +45,7 @@ fn plain_number(text: &str) -> Option<String> {
 /// `>=1.2.0 <2.0.0`.
 fn range(text: &str) -> Option<(String, String)> {
     if let Some((low, high)) = text.split_once(" - ") {
-        return Some((complete(low.trim())?, next(&complete(high.trim())?, 2)?));
+        return Some((complete(low.trim())?, behind(high.trim())?));
     }
     if let Some((low, high)) = text.strip_prefix(">=").and_then(|text| text.split_once('<')) {
         return Some((complete(low.trim().trim_end_matches(','))?, complete(high.trim())?));
@@ -85,12 +84,28 @@ fn next(version: &str, index: usize) -> Option<String> {
     Some(numbers.join("."))
 }
 
-/// Returns the comparison that a text begins with, and its version.
-fn comparison(text: &str) -> Option<(&'static str, String)> {
+/// Returns the first version behind all that a text with one to three numbers stands for.
+fn behind(text: &str) -> Option<String> {
+    let count = text.split(['-', '+']).next()?.split('.').count();
+    next(&complete(text)?, count.checked_sub(1)?)
+}
+
+/// Returns the comparison that a text begins with. With fewer than three numbers, it is one with all versions
+/// that begin with them.
+fn comparison(text: &str) -> Option<Compared> {
     let signs = [">=", "<=", "!=", "==", ">", "<", "="];
     let sign = signs.into_iter().find(|sign| text.starts_with(sign))?;
-    let version = complete(text[sign.len()..].trim_start())?;
-    Some((if sign == "==" { "=" } else { sign }, version))
+    let rest = text[sign.len()..].trim();
+    let version = complete(rest)?;
+    let is_whole = rest.split(['-', '+']).next()?.split('.').count() == 3;
+    Some(match sign {
+        "==" | "=" if is_whole => Compared::With("=", version),
+        "==" | "=" => Compared::Range { low: version, high: behind(rest)?, is_open: true },
+        ">" if !is_whole => Compared::With(">=", behind(rest)?),
+        "<=" if !is_whole => Compared::With("<", behind(rest)?),
+        "!=" if !is_whole => return None,
+        sign => Compared::With(sign, version),
+    })
 }
 
 #[cfg(test)]
@@ -107,7 +122,8 @@ mod tests {
             ("1.2-rc.1", "1.2.0-rc.1"),
             ("v1.2+build.7", "1.2.0+build.7"),
         ] {
-            assert!(help(text).starts_with(&format!("write `{expected}`")), "{text}: {}", help(text));
+            let help = help(text, None);
+            assert!(help.starts_with(&format!("write `{expected}`")), "{text}: {help}");
         }
     }
 
@@ -129,6 +145,7 @@ mod tests {
             ("v1.X.X", "1.0.0", "2.0.0"),
             ("^1.2.3-rc.1", "1.2.3-rc.1", "2.0.0"),
             ("1.2.3 - 2.3.4", "1.2.3", "2.3.5"),
+            ("1.2.3 - 2.3", "1.2.3", "2.4.0"),
             (">=1.2.0 <2.0.0", "1.2.0", "2.0.0"),
             (">= 1.2, < 2", "1.2.0", "2.0.0"),
         ] {
@@ -138,14 +155,27 @@ mod tests {
             ["*", "x", "latest", "~> 1.2", "^", "~a", "1.2.3.4", "", "^1.2.3.4", "18446744073709551615.x"]
         {
             assert_eq!(range(text), None, "{text}");
-            assert_eq!(help(text), "write three numbers, such as `1.2.3`", "{text}");
+            assert_eq!(help(text, Some(Beside::EQUAL)), "write three numbers, such as `1.2.3`", "{text}");
         }
     }
 
     #[test]
     fn a_comparison_is_the_predicate() {
-        assert_eq!(help(">=1.2"), "write `predicate: \">=\", objects: [\"1.2.0\"]`");
-        assert_eq!(help("< v2"), "write `predicate: \"<\", objects: [\"2.0.0\"]`");
-        assert_eq!(help("==1.2.3"), "write `predicate: \"=\", objects: [\"1.2.3\"]`");
+        for (text, sign, version) in [
+            (">=1.2", ">=", "1.2.0"),
+            ("< v2", "<", "2.0.0"),
+            ("==1.2.3", "=", "1.2.3"),
+            (">1.2.3", ">", "1.2.3"),
+            (">1.2", ">=", "1.3.0"),
+            ("<=1.2", "<", "1.3.0"),
+            ("<=1", "<", "2.0.0"),
+        ] {
+            assert_eq!(compared(text), Some(Compared::With(sign, version.to_owned())), "{text}");
+        }
+        let range = Compared::Range { low: "1.2.0".to_owned(), high: "1.3.0".to_owned(), is_open: true };
+        assert_eq!(compared("=1.2"), Some(range));
+        assert_eq!(compared("!=1.2"), None);
+        let unknown = help(">=1.2.3", None);
+        assert_eq!(unknown, "write three numbers, such as `1.2.3`");
     }
 }

@@ -1,6 +1,7 @@
 //! Reads values in brackets as an author writes them.
 
 use super::super::dialects;
+use super::super::node::quoted;
 use super::{Found, Line, Scanned, closing, found};
 use crate::model::escaped;
 
@@ -23,6 +24,8 @@ struct Flow<'a> {
     last: Token,
     /// The line, the beginning and the end of the last value without quotes.
     plain: (usize, usize, usize),
+    /// The line and the beginning of the last value without quotes or in brackets, if it is the last token.
+    start: Option<(usize, usize)>,
     /// The line and the bytes of the first text that a comment cuts, with the closing brackets that it hides.
     cut: Option<(usize, usize, usize)>,
     /// The first comment that hides closing brackets.
@@ -33,7 +36,8 @@ struct Flow<'a> {
 pub(super) fn flow(lines: &[Line<'_>], at: usize) -> Scanned<usize> {
     let byte = lines[at].value;
     let (last, plain) = (Token::Open, (0, 0, 0));
-    let mut flow = Flow { lines, line: at, byte, open: Vec::new(), last, plain, cut: None, hiding: None };
+    let mut flow =
+        Flow { lines, line: at, byte, open: Vec::new(), last, plain, start: None, cut: None, hiding: None };
     let start = lines[at].indent;
     while flow.line < lines.len() {
         let line = &lines[flow.line];
@@ -238,6 +242,20 @@ impl Flow<'_> {
     /// Checks that a value may begin.
     fn value(&self, from: usize) -> Scanned<()> {
         if self.last == Token::Value {
+            let text = self.lines[self.line].text;
+            // Without a blank, it goes on with what is before it.
+            let start =
+                self.start.filter(|(line, _)| *line == self.line && !text[..from].ends_with([' ', '\t']));
+            if let Some((line, start)) = start {
+                let whole = unquoted(&text[start..]);
+                if let Some((key, rest)) = whole.split_once(':').filter(|_| text[..from].ends_with(':')) {
+                    let help =
+                        format!("write a space after the colon: `{}: {}`", escaped(key), escaped(rest));
+                    return found(line, start, start + whole.len(), "no space follows the colon", help);
+                }
+                let help = format!("put it in quotes: `{}`", quoted(whole));
+                return found(line, start, start + whole.len(), "a text with brackets needs quotes", help);
+            }
             let help = "write `,` between the items";
             return found(self.line, from, from + 1, "a comma is missing before this value", help);
         }
@@ -245,7 +263,8 @@ impl Flow<'_> {
     }
 
     fn close(&mut self, close: char, from: usize) -> Scanned<()> {
-        if let Some((open, ..)) = self.open.pop() {
+        if let Some((open, line, start, _)) = self.open.pop() {
+            self.start = Some((line, start));
             let wanted = closer(open);
             if close != wanted {
                 let message = format!("this `{close}` closes a `{open}`");
@@ -281,6 +300,7 @@ impl Flow<'_> {
         }
         self.byte = end;
         self.last = Token::Value;
+        self.start = None;
         Ok(())
     }
 
@@ -295,9 +315,29 @@ impl Flow<'_> {
         let end = rest[..end].find(": ").unwrap_or(end).min(rest.find(" #").unwrap_or(end));
         self.byte = from + end.max(1);
         self.plain = (self.line, from, self.byte);
+        self.start = Some((self.line, from));
         self.last = Token::Value;
         Ok(())
     }
+}
+
+/// Returns what `text` begins with up to the comma or the bracket that ends a value.
+fn unquoted(text: &str) -> &str {
+    let mut depth = 0_usize;
+    let end = text.find(|c| match c {
+        '[' | '{' => {
+            depth += 1;
+            false
+        }
+        ']' | '}' if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        ',' => depth == 0,
+        ']' | '}' => true,
+        _ => false,
+    });
+    text[..end.unwrap_or(text.len())].trim_end()
 }
 
 /// Checks the escapes of a text in double quotes.

@@ -871,6 +871,58 @@ const MISTAKES: &[Mistake] = &[
         "9:67 not-a-number: `5-10` is not a decimal number",
         "predicate: \"=\", objects: [5-10]",
     ),
+    // The predicate decides what the object means.
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \"!=\", objects: [\">18\"] }",
+        "9:68 not-a-number: `>18` is not a decimal number",
+        "predicate: \"!=\", objects: [\">18\"]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \"<\", objects: [\">18\"] }",
+        "9:67 not-a-number: `>18` is not a decimal number",
+        "\">18\"",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: \"<=\", objects: [18-25] }",
+        "9:68 not-a-number: `18-25` is not a decimal number",
+        "18-25",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: semver, subject: app, predicate: \">=\", objects: [1.2.x] }",
+        "9:68 bad-semver: `1.2.x` is not a semantic version",
+        "1.2.x",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: semver, subject: app, predicate: \">\", objects: [^1.2.3] }",
+        "9:67 bad-semver: `^1.2.3` is not a semantic version",
+        "predicate: \">\", objects: [^1.2.3]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: between, leftPredicate: \">=\", objects: [\">=18\"], \
+         rightPredicate: \"<\", rightObjects: [\"65\"] }",
+        "9:92 not-a-number: `>=18` is not a decimal number",
+        "\">=18\"",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, predicate: between, leftPredicate: \">=\", objects: [\"18\"], \
+         rightPredicate: \"<\", rightObjects: [\"<=65\"] }",
+        "9:135 not-a-number: `<=65` is not a decimal number",
+        "rightPredicate: \"<\", rightObjects: [\"<=65\"]",
+    ),
+    mistake(
+        CONDITION,
+        "{ type: number, subject: age, leftPredicate: \">=\", objects: [\"18\"], rightPredicate: \"<\", \
+         rightObjects: [\"65\"] }",
+        "9:13 missing-field: a condition needs `predicate`",
+        "subject: age",
+    ),
     mistake(
         CONDITION,
         "{ type: number, subject: age, predicate: \">\", objects: [.5] }",
@@ -969,6 +1021,82 @@ fn a_comment_that_hides_closing_brackets_is_named_with_what_to_write_before_it()
         assert_eq!(one.help.as_deref(), Some(help.as_str()));
         let fixed = featureprobe(&text.replace(&format!("value: {value}"), &format!("value: \"{shown}\"")));
         assert!(fixed.payload.is_some(), "{value}: {:#?}", fixed.diagnostics);
+    }
+}
+
+/// Brackets belong to a pattern, and to YAML without quotes.
+#[test]
+fn a_pattern_without_quotes_is_to_be_quoted() {
+    for (pattern, quoted) in [
+        (".*@acme[.]com", "\".*@acme[.]com\""),
+        ("[a-z]+", "\"[a-z]+\""),
+        ("[a-z]", "\"[a-z]\""),
+        ("^a{1,3}$", "\"^a{1,3}$\""),
+        ("^[a-z]$", "\"^[a-z]$\""),
+        ("a\\.[bc]", "\"a\\\\.[bc]\""),
+    ] {
+        for more in ["", ", b"] {
+            let own = |pattern: &str| {
+                format!(
+                    "{{ type: string, subject: mail, predicate: matches regex, objects: [{pattern}{more}] }}"
+                )
+            };
+            let found = featureprobe(&DOCUMENT.replace(CONDITION, &own(pattern))).diagnostics;
+            let [one] = &found[..] else { panic!("{pattern}: {found:#?}") };
+            assert_eq!(
+                one.help.as_deref(),
+                Some(format!("put it in quotes: `{quoted}`").as_str()),
+                "{pattern}"
+            );
+            let fixed = featureprobe(&DOCUMENT.replace(CONDITION, &own(quoted)));
+            assert!(
+                fixed.payload.is_some() && fixed.diagnostics.is_empty(),
+                "{quoted}: {:#?}",
+                fixed.diagnostics
+            );
+        }
+    }
+    // A list within a list of other texts, and a comma that is missing, stay what they are.
+    for (objects, help) in [("[AT]", "remove the inner list"), ("AT [CH]", "write `,` between the items")] {
+        let own = format!("{{ type: string, subject: country, predicate: is one of, objects: [{objects}] }}");
+        let found = featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics;
+        assert!(found[0].help.as_deref().is_some_and(|one| one.starts_with(help)), "{found:#?}");
+    }
+}
+
+/// Whoever follows a help on a range must not say the opposite.
+#[test]
+fn the_help_on_a_range_never_drops_a_negation() {
+    for (kind, predicate, object) in [
+        ("semver", "!=", "^1.2.3"),
+        ("semver", "!=", "1.2.x"),
+        ("semver", "not in", "^1.2.3"),
+        ("number", "!=", "18-25"),
+        ("number", "not in", "18-25"),
+    ] {
+        let own =
+            format!("{{ type: {kind}, subject: a, predicate: \"{predicate}\", objects: [\"{object}\"] }}");
+        let found = featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics;
+        let found: Vec<_> = found.iter().filter(|one| one.id != "unknown-predicate").collect();
+        let [one] = &found[..] else { panic!("{own}: {found:#?}") };
+        let help = one.help.as_deref().unwrap();
+        assert!(
+            help.starts_with("no predicate says the opposite of a range: a rule before this one"),
+            "{own}: {help}"
+        );
+    }
+    // What compares has no certain meaning, so neither has the object.
+    for (kind, predicate, object, help) in [
+        ("number", "sounds like", ">18", "write digits"),
+        ("semver", "sounds like", "^1.2.3", "write three numbers"),
+        ("number", "=", "25-18", "write digits"),
+        ("number", "=", "2024-12", "write digits"),
+    ] {
+        let own = format!("{{ type: {kind}, subject: a, predicate: {predicate}, objects: [\"{object}\"] }}");
+        let own = own.replace("predicate: =", "predicate: \"=\"");
+        let found = featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics;
+        let is_found = found.iter().any(|one| one.help.as_deref().is_some_and(|one| one.starts_with(help)));
+        assert!(is_found, "{own}: {found:#?}");
     }
 }
 

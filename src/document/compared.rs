@@ -1,0 +1,132 @@
+//! What an author means by an object that compares: `>=18`, `18-25`, `^1.2.3`. The predicate of its condition
+//! decides what to write, so that no help reverses the condition.
+
+use super::dialects;
+use super::node::quoted;
+
+/// An object that compares.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Compared {
+    /// The predicate, and what it compares with.
+    With(&'static str, String),
+    /// From `low` on, up to `high` or, if that is open, below it.
+    Range { low: String, high: String, is_open: bool },
+}
+
+/// What stands beside such an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside<'a> {
+    /// What compares, as a document names it.
+    pub(super) predicate: &'a str,
+    /// Its key and that of the list: those of a condition, or of one side of `between`.
+    pub(super) keys: (&'static str, &'static str),
+    /// Whether the list has no other object.
+    pub(super) is_alone: bool,
+}
+
+impl Beside<'_> {
+    /// A condition that compares with one object.
+    pub(super) const EQUAL: Self = Self { predicate: "=", keys: ("predicate", "objects"), is_alone: true };
+}
+
+impl Compared {
+    /// Returns what to write, so that the condition means the same.
+    pub(super) fn help(&self, beside: Beside<'_>) -> String {
+        let Beside { predicate: own, keys: (key, list), is_alone } = beside;
+        let alone = |object: &str| format!("write `{object}`");
+        let with = |predicate: &str, object: &str| match is_alone {
+            true => format!("write `{key}: {}, {list}: [{}]`", quoted(predicate), quoted(object)),
+            false => "write a rule for each of these comparisons".to_owned(),
+        };
+        let is_side = key != "predicate";
+        match (self, own) {
+            (Self::With("=" | "!=", object), "!=") => alone(object),
+            (Self::With(sign, object), "!=") => match dialects::opposite(sign, is_alone) {
+                Some(opposite) => with(opposite, object),
+                None => "no predicate says the opposite of several comparisons: a rule before this one for each of them \
+                         can serve the users that it matches"
+                    .to_owned(),
+            },
+            (Self::Range { .. }, "!=") => format!(
+                "no predicate says the opposite of a range: a rule before this one, with `{}`, can serve the users that it \
+                 matches",
+                self.between()
+            ),
+            (Self::With(sign, object), own) if *sign == own => alone(object),
+            (Self::With("=" | "!=", object), _) if is_side || own != "=" => alone(object),
+            (Self::With(sign, object), ">" | ">=" | "<" | "<=") if is_alone => {
+                let (predicate, object) = (with(sign, object), alone(object));
+                match sign.chars().next() == own.chars().next() {
+                    true => format!("{predicate}, or {} if `{own}` is meant", &object["write ".len()..]),
+                    false => format!("{object} if `{own}` is meant, or {}", &predicate["write ".len()..]),
+                }
+            }
+            (Self::With(sign, object), _) => with(sign, object),
+            (Self::Range { low, .. }, ">=" | "<") => alone(low),
+            (Self::Range { high, is_open: false, .. }, ">" | "<=") => alone(high),
+            (Self::Range { high, .. }, ">") => with(">=", high),
+            (Self::Range { high, .. }, "<=") => with("<", high),
+            (Self::Range { low, .. }, _) if is_side => alone(low),
+            (Self::Range { .. }, _) if is_alone => format!("write `{}` for this range", self.between()),
+            (Self::Range { .. }, _) => "write a rule for each of these comparisons".to_owned(),
+        }
+    }
+
+    /// Returns the fields of a range.
+    fn between(&self) -> String {
+        let (low, high, below) = match self {
+            Self::Range { low, high, is_open } => (low, high, if *is_open { "<" } else { "<=" }),
+            Self::With(_, object) => (object, object, "<="),
+        };
+        format!(
+            "predicate: between, leftPredicate: \">=\", objects: [{}], rightPredicate: {}, rightObjects: [{}]",
+            quoted(low),
+            quoted(below),
+            quoted(high)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_help_keeps_what_the_predicate_says() {
+        let at_least = || Compared::With(">=", "18".to_owned());
+        let range = |is_open| Compared::Range { low: "18".to_owned(), high: "25".to_owned(), is_open };
+        let (closed, open) = (range(false), range(true));
+        for (compared, own, expected) in [
+            (&at_least(), "=", "write `predicate: \">=\", objects: [\"18\"]`"),
+            (&at_least(), "!=", "write `predicate: \"<\", objects: [\"18\"]`"),
+            (&at_least(), ">=", "write `18`"),
+            (&at_least(), ">", "write `predicate: \">=\", objects: [\"18\"]`, or `18` if `>` is meant"),
+            (&at_least(), "<", "write `18` if `<` is meant, or `predicate: \">=\", objects: [\"18\"]`"),
+            (&Compared::With("=", "18".to_owned()), "!=", "write `18`"),
+            (&Compared::With("!=", "18".to_owned()), "!=", "write `18`"),
+            (&Compared::With("!=", "18".to_owned()), "=", "write `predicate: \"!=\", objects: [\"18\"]`"),
+            (&Compared::With("=", "18".to_owned()), ">", "write `18`"),
+            (&closed, ">=", "write `18`"),
+            (&closed, "<", "write `18`"),
+            (&closed, ">", "write `25`"),
+            (&closed, "<=", "write `25`"),
+            (&open, ">", "write `predicate: \">=\", objects: [\"25\"]`"),
+            (&open, "<=", "write `predicate: \"<\", objects: [\"25\"]`"),
+        ] {
+            let beside = Beside { predicate: own, ..Beside::EQUAL };
+            assert_eq!(compared.help(beside), expected, "{own} {compared:?}");
+        }
+        let not = Beside { predicate: "!=", ..Beside::EQUAL };
+        assert!(closed.help(not).starts_with("no predicate says the opposite of a range"));
+        let several = Beside { is_alone: false, ..not };
+        assert!(at_least().help(several).starts_with("no predicate says the opposite of several"));
+        assert_eq!(
+            open.help(Beside { is_alone: false, ..Beside::EQUAL }),
+            "write a rule for each of these comparisons"
+        );
+        let side = Beside { predicate: "<", keys: ("rightPredicate", "rightObjects"), is_alone: true };
+        assert_eq!(Compared::With("<", "65".to_owned()).help(side), "write `65`");
+        let other = Compared::With("<=", "65".to_owned()).help(side);
+        assert!(other.starts_with("write `rightPredicate: \"<=\", rightObjects: [\"65\"]`"), "{other}");
+    }
+}
