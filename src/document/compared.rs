@@ -6,7 +6,7 @@ use super::node::quoted;
 
 /// An object that compares.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Compared {
+pub(super) enum ComparedObject {
     /// The predicate, and what it compares with.
     With(&'static str, String),
     /// From `low` on, up to `high` or, if that is open, below it.
@@ -29,7 +29,7 @@ impl Beside<'_> {
     pub(super) const EQUAL: Self = Self { predicate: "=", keys: ("predicate", "objects"), is_alone: true };
 }
 
-impl Compared {
+impl ComparedObject {
     /// Returns what to write, so that the condition means the same.
     pub(super) fn help(&self, beside: Beside<'_>) -> String {
         let Beside { predicate: own, keys: (key, list), is_alone } = beside;
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn a_help_keeps_what_the_predicate_says() {
-        let at_least = || Compared::With(">=", "18".to_owned());
-        let range = |is_open| Compared::Range { low: "18".to_owned(), high: "25".to_owned(), is_open };
+        let at_least = || ComparedObject::With(">=", "18".to_owned());
+        let range = |is_open| ComparedObject::Range { low: "18".to_owned(), high: "25".to_owned(), is_open };
         let (closed, open) = (range(false), range(true));
         for (compared, own, expected) in [
             (&at_least(), "=", "write `predicate: \">=\", objects: [\"18\"]`"),
@@ -102,10 +102,14 @@ mod tests {
             (&at_least(), ">=", "write `18`"),
             (&at_least(), ">", "write `predicate: \">=\", objects: [\"18\"]`, or `18` if `>` is meant"),
             (&at_least(), "<", "write `18` if `<` is meant, or `predicate: \">=\", objects: [\"18\"]`"),
-            (&Compared::With("=", "18".to_owned()), "!=", "write `18`"),
-            (&Compared::With("!=", "18".to_owned()), "!=", "write `18`"),
-            (&Compared::With("!=", "18".to_owned()), "=", "write `predicate: \"!=\", objects: [\"18\"]`"),
-            (&Compared::With("=", "18".to_owned()), ">", "write `18`"),
+            (&ComparedObject::With("=", "18".to_owned()), "!=", "write `18`"),
+            (&ComparedObject::With("!=", "18".to_owned()), "!=", "write `18`"),
+            (
+                &ComparedObject::With("!=", "18".to_owned()),
+                "=",
+                "write `predicate: \"!=\", objects: [\"18\"]`",
+            ),
+            (&ComparedObject::With("=", "18".to_owned()), ">", "write `18`"),
             (&closed, ">=", "write `18`"),
             (&closed, "<", "write `18`"),
             (&closed, ">", "write `25`"),
@@ -125,8 +129,8 @@ mod tests {
             "write a rule for each of these comparisons"
         );
         let side = Beside { predicate: "<", keys: ("rightPredicate", "rightObjects"), is_alone: true };
-        assert_eq!(Compared::With("<", "65".to_owned()).help(side), "write `65`");
-        let other = Compared::With("<=", "65".to_owned()).help(side);
+        assert_eq!(ComparedObject::With("<", "65".to_owned()).help(side), "write `65`");
+        let other = ComparedObject::With("<=", "65".to_owned()).help(side);
         assert!(other.starts_with("write `rightPredicate: \"<=\", rightObjects: [\"65\"]`"), "{other}");
     }
 }

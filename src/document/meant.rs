@@ -1,6 +1,6 @@
 //! What an author meant by a value in another notation: what to write instead, for the help of findings.
 
-use super::compared::Compared;
+use super::compared::ComparedObject;
 use super::dialects::in_both_cases;
 use super::finding::shown;
 use super::node::{Node, NodeKind, Style, is_null, quoted};
@@ -282,11 +282,11 @@ pub(super) fn full_number(text: &str) -> Option<String> {
 }
 
 /// Returns what a number with a comparison means: `>=18`, `18+`, `5-10`.
-pub(super) fn compared_number(text: &str) -> Option<Compared> {
+pub(super) fn compared_number(text: &str) -> Option<ComparedObject> {
     let text = text.trim();
     let with = |predicate, number: &str| {
         let number = number.trim();
-        fits_number(number).then(|| Compared::With(predicate, number.to_owned()))
+        fits_number(number).then(|| ComparedObject::With(predicate, number.to_owned()))
     };
     if let Some(number) = text.strip_suffix('+') {
         return with(">=", number);
@@ -312,7 +312,7 @@ pub(super) fn compared_number(text: &str) -> Option<Compared> {
     })?;
     // The other way around, it is none: `2024-12` is a month.
     let is_range = low.parse::<f64>().ok()? <= high.parse::<f64>().ok()?;
-    is_range.then(|| Compared::Range { low: low.to_owned(), high: high.to_owned(), is_open: false })
+    is_range.then(|| ComparedObject::Range { low: low.to_owned(), high: high.to_owned(), is_open: false })
 }
 
 fn fits_number(text: &str) -> bool {

@@ -1,7 +1,7 @@
 //! What authors write in place of a semantic version: a leading `v`, fewer numbers, and the ranges of npm and
 //! Cargo.
 
-use super::compared::{Beside, Compared};
+use super::compared::{Beside, ComparedObject};
 use crate::model::is_semver;
 
 /// Returns the help on an object that is not a semantic version; of a range or a comparison, if it is known what
@@ -16,9 +16,9 @@ pub(super) fn help(object: &str, beside: Option<Beside<'_>>) -> String {
 }
 
 /// Returns what a text compares with.
-fn compared(text: &str) -> Option<Compared> {
+fn compared(text: &str) -> Option<ComparedObject> {
     match range(text) {
-        Some((low, high)) => Some(Compared::Range { low, high, is_open: true }),
+        Some((low, high)) => Some(ComparedObject::Range { low, high, is_open: true }),
         None => comparison(text),
     }
 }
@@ -92,19 +92,19 @@ fn behind(text: &str) -> Option<String> {
 
 /// Returns the comparison that a text begins with. With fewer than three numbers, it is one with all versions
 /// that begin with them.
-fn comparison(text: &str) -> Option<Compared> {
+fn comparison(text: &str) -> Option<ComparedObject> {
     let signs = [">=", "<=", "!=", "==", ">", "<", "="];
     let sign = signs.into_iter().find(|sign| text.starts_with(sign))?;
     let rest = text[sign.len()..].trim();
     let version = complete(rest)?;
     let is_whole = rest.split(['-', '+']).next()?.split('.').count() == 3;
     Some(match sign {
-        "==" | "=" if is_whole => Compared::With("=", version),
-        "==" | "=" => Compared::Range { low: version, high: behind(rest)?, is_open: true },
-        ">" if !is_whole => Compared::With(">=", behind(rest)?),
-        "<=" if !is_whole => Compared::With("<", behind(rest)?),
+        "==" | "=" if is_whole => ComparedObject::With("=", version),
+        "==" | "=" => ComparedObject::Range { low: version, high: behind(rest)?, is_open: true },
+        ">" if !is_whole => ComparedObject::With(">=", behind(rest)?),
+        "<=" if !is_whole => ComparedObject::With("<", behind(rest)?),
         "!=" if !is_whole => return None,
-        sign => Compared::With(sign, version),
+        sign => ComparedObject::With(sign, version),
     })
 }
 
@@ -170,9 +170,10 @@ mod tests {
             ("<=1.2", "<", "1.3.0"),
             ("<=1", "<", "2.0.0"),
         ] {
-            assert_eq!(compared(text), Some(Compared::With(sign, version.to_owned())), "{text}");
+            assert_eq!(compared(text), Some(ComparedObject::With(sign, version.to_owned())), "{text}");
         }
-        let range = Compared::Range { low: "1.2.0".to_owned(), high: "1.3.0".to_owned(), is_open: true };
+        let range =
+            ComparedObject::Range { low: "1.2.0".to_owned(), high: "1.3.0".to_owned(), is_open: true };
         assert_eq!(compared("=1.2"), Some(range));
         assert_eq!(compared("!=1.2"), None);
         let unknown = help(">=1.2.3", None);
