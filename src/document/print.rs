@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use super::node::{Node, NodeKind, quoted};
 use super::resolve::has_optional_subject;
 use super::syntax::{self, Syntax, is_block};
-use super::{Diagnostic, Document, read, text};
+use super::{Diagnostic, Document, LARGEST_DOCUMENT, read, text};
 use crate::model::{
     Between, Blob, Condition, Content, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation, percent,
 };
@@ -54,6 +54,10 @@ pub(crate) fn format(path: &str, content: &Blob, kind: ServiceKind) -> Formattin
     let after = read(path, &Blob::Content(formatted.clone().into_bytes()), kind);
     let again = syntax::parse(&formatted);
     match () {
+        () if formatted.len() > LARGEST_DOCUMENT => Formatting::Unsupported(
+            "with one object per line, it would be over the limit of 1 MiB: split a long list into several rules or, better, \
+             several attributes",
+        ),
         () if !means_the_same(&before, &after) => {
             Formatting::Unsupported("it contains YAML that would get another meaning, or another finding")
         }

@@ -364,8 +364,11 @@ impl<'t> Builder<'t> {
             Some(self.cursor + line + before[line..].find(['|', '>'])?)
         });
         let place = header.and_then(|header| {
-            // Blank lines at the end belong to the layout.
-            let raw = text.get(header..end)?.trim_end_matches([' ', '\t', '\n', '\r']);
+            // Blank lines at the end belong to the layout, and blanks at the end of the last other line to the text.
+            let all = text.get(header..end)?;
+            let raw = all.trim_end_matches([' ', '\t', '\n', '\r']);
+            let rest = all[raw.len()..].find(['\n', '\r']).filter(|_| raw.contains('\n'));
+            let raw = &all[..raw.len() + rest.unwrap_or(0)];
             // A comment in the header would be lost in quotes.
             let is_kept = is_movable(raw) || !raw.lines().next()?.contains('#');
             is_kept.then_some(header..header + raw.len())

@@ -207,6 +207,37 @@ content:
 }
 
 #[test]
+fn blanks_at_the_end_of_a_text_stay() {
+    for block in
+        ["|\n        a  \n", "|\n        a \n        b\t\n\n", ">\n        a  \n", "|-\n        a  \n"]
+    {
+        let text = GOOD.replace("value: \"false\" }", "value: \"x\" }");
+        let text = text.replace(
+            "    - { name: \"on\", value: \"true\", description: \"New page\" }\n",
+            &format!("    - name: on\n      value: {block}"),
+        );
+        assert!(text.contains(block), "{text}");
+        let formatted = formatted(&text);
+        let value = |text: &str| {
+            let document = featureprobe(text);
+            document.payload.unwrap().targeting().content.variations[1].value.clone()
+        };
+        assert!(value(&text).contains("a "), "{text}");
+        assert_eq!(value(&formatted), value(&text), "{formatted}");
+    }
+}
+
+#[test]
+fn a_document_whose_layout_would_be_too_large_says_so() {
+    let objects: Vec<String> = (0..100_000).map(|at| format!("\"{at}\"")).collect();
+    let text = GOOD.replace("[\"18\"]", &format!("[{}]", objects.join(",")));
+    let blob = Blob::Content(text.into_bytes());
+    let result = format("a.yaml", &blob, ServiceKind::FeatureProbe);
+    let Formatting::Unsupported(reason) = result else { panic!("{result:?}") };
+    assert!(reason.contains("over the limit of 1 MiB"), "{reason}");
+}
+
+#[test]
 fn an_invalid_document_and_one_with_a_directive_stay() {
     let result = |text: &str| {
         let blob = Blob::Content(text.as_bytes().to_vec());
