@@ -15,7 +15,7 @@ use super::resolve::RawDocument;
 use super::{sdks, syntax, waiver};
 use crate::model::{
     Blob, Components, Content, Payload, Prerequisite, ReturnType, Sdks, ServiceKind, Targeting, components,
-    counted, is_same_value, listed, variation_fits,
+    counted, is_same_value, listed, undenied, variation_fits,
 };
 
 /// What other documents need to know of one.
@@ -558,9 +558,19 @@ impl References {
         let Some(similar) = others.similar(name)? else {
             return Ok(None);
         };
+        // Who writes `!a` means that `a` serves another value.
+        let bare = undenied(name).filter(|bare| similar.is_none() && self.can_need(node, bare));
+        let denied = match bare {
+            Some(bare) => others.similar(bare)?.flatten().filter(|similar| similar == bare),
+            None => None,
+        };
         let message = format!("no document of this environment is that of the toggle `{}`", shown(key));
         let help = match similar.filter(|similar| self.can_need(node, similar)) {
             Some(similar) => format!("did you mean `{similar}`?"),
+            None if denied.is_some() => format!(
+                "write `key: {}`, and the value that it must serve instead, such as `value: \"false\"`",
+                denied.unwrap_or_default()
+            ),
             None => format!(
                 "add its document, or remove the prerequisite; if the service does not have it either, nobody meets it ({})",
                 sdks::without_toggle(self.sdks)

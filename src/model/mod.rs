@@ -78,7 +78,7 @@ pub(crate) use sdk::is_blank;
 pub use sdk::{Sdk, Sdks};
 pub use serve::Serve;
 pub(crate) use serve::{WHOLE, percent};
-pub(crate) use suggestion::{closest, is_one_edit};
+pub(crate) use suggestion::{closest, is_one_edit, undenied};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{Between, Condition, Content, Payload, Prerequisite, Rule, Targeting, Variation};
 pub use text::Color;

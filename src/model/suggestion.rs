@@ -35,7 +35,9 @@ pub(crate) fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a s
 
 /// Returns whether one edit makes `candidate` of `text`: a letter more, less or other, or two that change places.
 pub(crate) fn is_one_edit(text: &str, candidate: &str) -> bool {
-    text.len() <= candidate.len() + 4 && distance(&text.to_lowercase(), candidate) == 1
+    text.len() <= candidate.len() + 4
+        && distance(&text.to_lowercase(), candidate) == 1
+        && denying_signs(text) == denying_signs(candidate)
 }
 
 fn distance(a: &str, b: &str) -> usize {
@@ -63,6 +65,9 @@ fn is_misspelling(text: &str, candidate: &str) -> bool {
     if text == candidate {
         return true;
     }
+    if denying_signs(text) != denying_signs(candidate) {
+        return false;
+    }
     let (own, other) = (Words::of(text), Words::of(candidate));
     if own.digits != other.digits || own.denials() != other.denials() {
         return false;
@@ -81,6 +86,31 @@ fn is_misspelling(text: &str, candidate: &str) -> bool {
             // Another letter is another name, such as `plan b`.
             own == other || !(is_letter(own) && is_letter(other) || is_opposite(own, other))
         })
+}
+
+/// Signs that deny the word before which they stand: `!dark`, `-dark`, `shop/~dark`.
+const SIGNS: &[char] = &['!', '！', '¬', '~', '∼', '-', '−', '–', '—'];
+
+/// Returns `text` without the signs that deny it; none if it begins with none.
+pub(crate) fn undenied(text: &str) -> Option<&str> {
+    let bare = text.trim_start_matches(SIGNS).trim_start();
+    (bare.len() < text.trim_start().len() && !bare.is_empty()).then_some(bare)
+}
+
+/// Returns the number of signs that deny a word of `text`.
+fn denying_signs(text: &str) -> usize {
+    let mut count = 0;
+    let mut is_start = true;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_sign = is_start && SIGNS.contains(&c);
+        // A dash between blanks separates words.
+        let is_dash =
+            matches!(c, '-' | '−' | '–' | '—') && rest.peek().is_none_or(|next| next.is_whitespace());
+        count += usize::from(is_sign && !is_dash);
+        is_start = is_sign || !(c.is_alphanumeric() || matches!(c, '_' | '-'));
+    }
+    count
 }
 
 /// Returns whether there are too few letters for a misspelling. With three, only the order, a repeated letter
@@ -263,6 +293,10 @@ mod tests {
             ("stal", "stale"),
             ("pol_interval", "poll_interval"),
             ("BASEURL", "BASE_URL"),
+            ("!drak", "!dark"),
+            ("dark-", "dark"),
+            ("new--checkout", "new-checkout"),
+            ("shop - prod", "shop-prod"),
         ] {
             assert_eq!(closest(text, [candidate]), Some(candidate), "{text}");
         }
@@ -315,6 +349,20 @@ mod tests {
             ("plan-b", "plan-a"),
             ("{\"a\":1}", "{\"a\":1.0}"),
             ("{\"a\":1}", "{\"b\":1}"),
+            ("!dark", "dark"),
+            ("-dark", "dark"),
+            ("~dark", "dark"),
+            ("¬dark", "dark"),
+            ("−dark", "dark"),
+            ("! dark", "dark"),
+            ("--dark", "dark"),
+            ("!!dark", "!dark"),
+            ("drak", "!dark"),
+            ("!drak", "dark"),
+            ("shop/!checkout", "shop/checkout"),
+            ("shop/prod/-pay", "shop/prod/pay"),
+            ("matches -regex", "matches regex"),
+            ("is !one of", "is one of"),
         ] {
             assert_eq!(closest(text, [candidate]), None, "{text}");
         }
