@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::check;
-use super::check::{Check, ROLLOUT, SERVE_FORMS, STOPS, VANISHES, example, quoted};
+use super::check::{Check, SERVE_FORMS, STOPS, VANISHES, example, quoted};
 use super::condition::{ConditionChecker, PatternChecker};
 use super::exclusion;
 use super::finding::{At, Finding, Part, Spot, add, shown, suggest};
@@ -84,7 +84,7 @@ impl MeaningChecker {
     fn variation_names(&mut self, variations: &[RawVariation], list: &At<'_>) {
         let names = variations.iter().map(|variation| variation.name.as_deref());
         for (first, again, name) in repeated(names) {
-            let message = format!("another variation is named `{}`, too", shown(name));
+            let message = format!("another variation {}, too", named(name));
             let finding = repeated_name(&check::DUPLICATE_VARIATION, list, [first, again], message)
                 .help("give each variation a unique name");
             self.add(finding);
@@ -239,23 +239,20 @@ impl MeaningChecker {
         let Some(is_served) = served(content, names) else {
             return;
         };
-        // A toggle without a default serve was never configured, so its variations are yet to be served.
-        let default = content.default_serve.as_ref().map(|serve| names.resolve(serve));
-        if default == Some(Ok(Serve::Nothing)) {
-            return;
-        }
         let list = at.key("variations");
         let all = variations.iter().enumerate();
         for (index, variation) in all.filter(|(index, _)| !is_served[*index]) {
-            let name = shown(variation.name.as_deref().unwrap_or_default());
-            let message = format!("variation `{name}` is never served");
+            let message = match variation.name.as_deref() {
+                None | Some("") => format!("variation {index}, which has no name, is never served"),
+                Some(name) => format!("variation `{}` is never served", shown(name)),
+            };
             let item = list.item(index);
             self.add(item.key("name").finding(&check::UNUSED_VARIATION, Part::Value, message));
         }
     }
 
     fn same_serve(&mut self, content: &RawContent, names: &VariationNames<'_>, at: &At<'_>) {
-        let all: Option<Vec<Serve>> = all_serves(content).map(|serve| names.resolve(serve?).ok()).collect();
+        let all = all_serves(content, names);
         let mut served = all.iter().flatten().flat_map(Serve::variations);
         let first = served.next();
         if first.is_some() && served.all(|index| Some(index) == first) {
@@ -264,6 +261,14 @@ impl MeaningChecker {
             let finding = at.key("defaultServe").finding(&check::SAME_SERVE, Part::Key, message);
             self.add(finding.help(help));
         }
+    }
+}
+
+/// Returns the end of a sentence about variations with a name.
+fn named(name: &str) -> String {
+    match name {
+        "" => "has an empty name".to_owned(),
+        name => format!("is named `{}`", shown(name)),
     }
 }
 
@@ -287,16 +292,14 @@ fn matches_everyone(rule: &RawRule) -> bool {
 /// Returns whether each variation can be served, or `None` if a serve does not resolve.
 fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<bool>> {
     // All serves have to resolve, including those of unreachable rules.
-    let all: Vec<Serve> =
-        all_serves(content).map(|serve| names.resolve(serve?).ok()).collect::<Option<_>>()?;
-    let rules = content.rules.as_ref()?;
+    let all = all_serves(content, names)?;
     let (ends, rest) = all.split_at(2.min(all.len()));
     let [disabled, default] = ends else {
         return None;
     };
     // `disabledServe` serves a variation, too.
     let mut served = vec![disabled];
-    match rules.iter().position(matches_everyone) {
+    match content.rules.iter().flatten().position(matches_everyone) {
         // The rules after a rule that matches everyone are unreachable, and so is the default serve.
         Some(last) => served.extend(rest.iter().take(last + 1)),
         None => served.extend(rest.iter().chain([default])),
@@ -308,11 +311,12 @@ fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<bool>>
     Some(is_served)
 }
 
-/// Returns all serves: the disabled one, the default one, then those of the rules.
-fn all_serves(content: &RawContent) -> impl Iterator<Item = Option<&RawServe>> {
-    [content.disabled_serve.as_ref(), content.default_serve.as_ref()]
-        .into_iter()
-        .chain(content.rules.iter().flatten().map(|rule| rule.serve.as_ref()))
+/// Returns all serves: the disabled one, the default one, then those of the rules. None if one of them cannot be
+/// read, does not resolve or is empty: the variation that it will serve is not known yet.
+fn all_serves(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<Serve>> {
+    let rules = content.rules.as_ref()?.iter().map(|rule| rule.serve.as_ref());
+    let all = [content.disabled_serve.as_ref(), content.default_serve.as_ref()].into_iter().chain(rules);
+    all.map(|serve| names.resolve(serve?).ok().filter(|serve| *serve != Serve::Nothing)).collect()
 }
 
 /// Returns all repetitions of a name: the first index, this index and the name.
@@ -352,7 +356,8 @@ impl ServeChecker<'_> {
         if serve.split.is_some() && !self.kind.can().split {
             let split = at.key("split");
             let finding = split.finding(&check::UNKNOWN_KEY, Part::Key, "a serve has no `split`");
-            return add(self.findings, finding.help(ROLLOUT.as_str()));
+            let kinds = ServiceKind::words_with(|can| can.split);
+            return add(self.findings, finding.help(format!("a split needs `service_kind: {kinds}`")));
         }
         let error = match self.names.resolve(serve) {
             Ok(Serve::Nothing) if if_empty != IfEmpty::Allowed => return self.empty(if_empty, at),
@@ -361,7 +366,10 @@ impl ServeChecker<'_> {
         };
         match error {
             ServeError::Choice => {
-                let message = "a serve has one of `select`, `variation` and `split`, not several";
+                let message = match self.kind.can().split {
+                    true => "a serve has one of `select`, `variation` and `split`, not several",
+                    false => "a serve has `select` or `variation`, not both",
+                };
                 let finding = at.finding(&check::SERVE_CHOICE, Part::Key, message);
                 add(self.findings, finding.help(SERVE_FORMS));
             }
@@ -394,17 +402,20 @@ impl ServeChecker<'_> {
             true if if_empty == IfEmpty::Stops => format!("{SERVE_FORMS}; {STOPS}"),
             true => format!("{SERVE_FORMS}; {VANISHES}"),
         };
-        let message = "a serve needs one of `select`, `variation` and `split`";
+        let message = match self.kind.can().split {
+            true => "a serve needs one of `select`, `variation` and `split`",
+            false => "a serve needs `select` or `variation`",
+        };
         let finding = at.finding(&check::SERVE_CHOICE, Part::Key, message);
         add(self.findings, finding.help(help));
     }
 
     fn name(&mut self, name: &str, error: NameError, part: Part, at: &At<'_>) {
-        let wanted = shown(name);
+        let wanted = named(name);
         let (check, message, help) = match error {
             NameError::Ambiguous => (
                 &check::AMBIGUOUS_VARIATION,
-                format!("more than one variation is named `{wanted}`"),
+                format!("more than one variation {wanted}"),
                 "give each variation a unique name".to_owned(),
             ),
             // The one that has no name that can be read is meant, perhaps, and has its own finding.
@@ -420,7 +431,7 @@ impl ServeChecker<'_> {
                         names => format!("the variations begin with {}", names.join(", ")),
                     }
                 });
-                (&check::UNKNOWN_VARIATION, format!("no variation is named `{wanted}`"), help)
+                (&check::UNKNOWN_VARIATION, format!("no variation {wanted}"), help)
             }
         };
         add(self.findings, at.finding(check, part, message).help(help));

@@ -24,7 +24,7 @@ fn the_vocabulary_needs_the_kind_of_service() {
             r#"type: number, subject: age, predicate: ">", objects: ["18"], leftPredicate: ">=""#,
             "a condition has no `leftPredicate`",
         ),
-        (DEFAULT, "defaultServe: {}", "a serve needs one of `select`, `variation` and `split`"),
+        (DEFAULT, "defaultServe: {}", "a serve needs `select` or `variation`"),
     ] {
         let document = yaml(with(from, to).replace("disabled: false", "disabled: true"));
         let [one] = document.diagnostics.as_slice() else {
