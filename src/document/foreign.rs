@@ -8,8 +8,9 @@ use super::check::{ROLLOUT, SERVE_FORMS, needs_split, quoted as in_backticks};
 use super::dialects;
 use super::finding::shown;
 use super::meant;
+use super::modifier::{self, truth};
 use super::node::{Node, NodeKind, Style, is_null, quoted};
-use super::shape::{CONTENT, PREREQUISITE, VARIATION};
+use super::shape::{CONDITION, CONTENT, PREREQUISITE, RULE, VARIATION};
 use crate::model::{CONDITION_TYPES, ReturnType, is_accepted_time, is_semver, listed};
 
 /// What an unknown key means.
@@ -19,8 +20,15 @@ pub(super) struct ForeignKey {
     pub(super) stands_for: &'static [&'static str],
 }
 
+impl ForeignKey {
+    /// Returns the help on a key that stands for no other.
+    pub(super) fn only(help: impl Into<String>) -> Self {
+        Self { help: help.into(), stands_for: &[] }
+    }
+}
+
 /// Keys of other tools, in lower case and without `_` and `-`, by what has them.
-const NAMES: &[(&str, &str, &[&str])] = &[
+pub(super) const NAMES: &[(&str, &str, &[&str])] = &[
     ("`content`", "rules", &["targeting", "targetingrules", "strategies"]),
     ("`content`", "variations", &["variants"]),
     ("`content`", "prerequisites", &["dependencies"]),
@@ -44,8 +52,45 @@ const NAMES: &[(&str, &str, &[&str])] = &[
     ("a condition", "subject", &["contextname", "attribute", "property", "trait", "field"]),
     ("a condition", "predicate", &["operator", "op", "comparator", "comparison"]),
     ("a condition", "objects", &["values", "value"]),
-    ("a serve", "variation", &["variant"]),
+    ("a rule", "name", &["id", "key", "title", "label", "description", "rulename", "ruleid"]),
+    ("a serve", "select", &["index", "variationindex"]),
+    (
+        "a serve",
+        "variation",
+        &[
+            "variant",
+            "name",
+            "key",
+            "id",
+            "treatment",
+            "variationname",
+            "variationkey",
+            "variationid",
+            "variantkey",
+        ],
+    ),
+    (
+        "a variation",
+        "name",
+        &[
+            "key",
+            "id",
+            "variant",
+            "variation",
+            "treatment",
+            "title",
+            "label",
+            "variationname",
+            "variationkey",
+            "variationid",
+            "variantname",
+            "variantkey",
+        ],
+    ),
+    ("a variation", "value", &["payload", "attachment", "content", "data", "val", "returns"]),
+    ("a variation", "description", &["desc", "comment", "note", "notes", "summary"]),
     ("a prerequisite", "key", &["flag", "toggle", "feature", "name", "id", "flagkey", "featurekey"]),
+    ("a prerequisite", "type", &["kind", "valuetype", "returntype"]),
     ("an expectation", "name", &["description", "title", "test", "it", "case"]),
     (
         "an expectation",
@@ -76,7 +121,7 @@ const NAMES: &[(&str, &str, &[&str])] = &[
 ];
 
 /// The same of keys with a serve.
-const SERVES: &[(&str, &str, &[&str])] = &[
+pub(super) const SERVES: &[(&str, &str, &[&str])] = &[
     (
         "`content`",
         "defaultServe",
@@ -106,45 +151,62 @@ pub(super) fn key(
     name: &str,
     value: &Node,
     beside: &[(Node, Node)],
-    variations: &[String],
+    variations: &ReadVariations,
 ) -> Option<ForeignKey> {
-    let plain: String =
-        name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect();
-    let of = |table: &'static [(&str, &'static str, &[&str])]| {
-        let mut rows = table.iter().filter(|(whose, ..)| *whose == what);
-        rows.find(|(_, _, names)| names.contains(&plain.as_str())).map(|(_, own, _)| own)
-    };
+    let plain = plain(name);
+    if let Some(found) = modifier::key(what, &plain, value, beside) {
+        return Some(found);
+    }
+    let own = own_of(what, &plain);
     match (what, plain.as_str()) {
         ("a document", "enabled" | "isenabled" | "on" | "active" | "state") => {
-            let disabled = match scalar(value)?.to_lowercase().as_str() {
-                "true" | "yes" | "on" | "enabled" | "active" => false,
-                "false" | "no" | "off" | "disabled" | "inactive" => true,
-                _ => return None,
-            };
-            let help = format!("write `disabled: {disabled}` instead");
-            return Some(ForeignKey { help, stands_for: &["disabled"] });
+            let disabled = !truth(value)?;
+            return Some(match field(beside, "disabled") {
+                None => {
+                    let help = format!("write `disabled: {disabled}` instead");
+                    ForeignKey { help, stands_for: &["disabled"] }
+                }
+                Some(own) if truth(own) == Some(disabled) => {
+                    ForeignKey::only(format!("remove it: `disabled: {disabled}` says the same"))
+                }
+                Some(_) => ForeignKey::only(format!(
+                    "keep one of the two: `{}` means `disabled: {disabled}`, and `disabled` is here as well",
+                    shown(name)
+                )),
+            });
         }
         ("a document", _) if CONTENT.contains(&name) => {
-            let help = "indent it below `content`".to_owned();
-            return Some(ForeignKey { help, stands_for: &[] });
+            let content = field(beside, "content").map(|content| &content.kind);
+            let is_there =
+                matches!(content, Some(NodeKind::Mapping(entries)) if field(entries, name).is_some());
+            return Some(ForeignKey::only(match is_there {
+                true => format!("keep one of the two: `content` has `{name}` as well"),
+                false => "indent it below `content`".to_owned(),
+            }));
         }
-        ("a condition", "inverted" | "invert" | "negate" | "negated" | "not") => {
-            return Some(negation(value, beside));
-        }
-        ("a condition", "segment" | "segments") => return segment(value),
+        ("`content`", "disabled") => return Some(ForeignKey::only("write it beside `content`, not below")),
+        ("a condition", "segment" | "segments") => return segment(value, beside),
         ("a variation", "weight" | "percentage" | "percent" | "share" | "rollout") => {
             let help = format!("remove it: rules and `defaultServe` have the shares ({})", *ROLLOUT);
-            return Some(ForeignKey { help, stands_for: &[] });
+            return Some(ForeignKey::only(help));
         }
         ("a prerequisite", "variation" | "variant" | "variations" | "variants") => {
-            let help = "write `value: \"true\", type: boolean` instead, with the value of that variation and the type of its toggle";
-            return Some(ForeignKey { help: help.to_owned(), stands_for: &["value", "type"] });
+            if let Some(help) = kept(what, "value", name, beside) {
+                return Some(ForeignKey::only(help));
+            }
+            let (kind, of_toggle) = match field(beside, "type") {
+                Some(_) => ("", ""),
+                None => (", type: boolean", " and the type of its toggle"),
+            };
+            let help =
+                format!("write `value: \"true\"{kind}` instead, with the value of that variation{of_toggle}");
+            return Some(ForeignKey { help, stands_for: &["value", "type"] });
         }
         ("a variation", "default" | "isdefault") => {
             let help = "remove it: `defaultServe` names the variation for everyone whom no rule matches";
-            return Some(ForeignKey { help: help.to_owned(), stands_for: &[] });
+            return Some(ForeignKey::only(help));
         }
-        ("a variation", _) if beside.len() == 1 && scalar(value).is_some() => {
+        ("a variation", _) if own.is_none() && beside.len() == 1 && scalar(value).is_some() => {
             let (name, value) = (quoted(&shown(name)), quoted(&shown(scalar(value)?)));
             let help = format!("write `name: {name}, value: {value}`");
             return Some(ForeignKey { help, stands_for: &["name", "value"] });
@@ -153,43 +215,72 @@ pub(super) fn key(
             let help = format!("write `name: {}`, and the rest beside it", quoted(&shown(name)));
             return Some(ForeignKey { help, stands_for: &["name", "serves"] });
         }
-        ("a serve", _) if variations.iter().any(|known| known == name) && value.is_null() => {
-            let help = format!("write `variation: {}`", quoted(&shown(name)));
-            return Some(ForeignKey { help, stands_for: &[] });
+        ("a serve", _) if variations.has(name) && (value.is_null() || truth(value) == Some(true)) => {
+            return Some(ForeignKey::only(format!("write `variation: {}`", quoted(&shown(name)))));
         }
         ("a serve", "variations") => {
-            let name = scalar(value).filter(|name| variations.iter().any(|known| known == name))?;
-            let help = format!("write `variation: {}` instead", quoted(&shown(name)));
-            return Some(ForeignKey { help, stands_for: &[] });
+            let name = scalar(value).filter(|name| variations.has(name))?;
+            return Some(ForeignKey::only(format!("write `variation: {}` instead", quoted(&shown(name)))));
+        }
+        ("a serve", "value") => {
+            let help = match scalar(value).and_then(|text| variations.with_value(text)) {
+                Some(index) => format!("write `{}` instead", variations.choice(index)),
+                None => format!("write `variation` instead, with the name of one{}", variations.beginning()),
+            };
+            return Some(ForeignKey::only(help));
         }
         _ => {}
-    }
-    if let Some(own) = of(SERVES) {
-        let help = match serve(value, variations) {
-            Some(serve) => format!("write `{own}: {serve}` instead{}", needs(&serve)),
-            None if *own == "serve" && !plain.starts_with("varia") => {
-                format!("a rule has this in its `serve`: {}", *ROLLOUT)
-            }
-            None => format!("write `{own}` instead, with the variation to serve"),
-        };
-        return Some(ForeignKey { help, stands_for: std::slice::from_ref(own) });
     }
     if what == "a condition"
         && let Some(found) = comparison(name, &plain, value, beside)
     {
         return Some(found);
     }
-    if what == "a prerequisite" && beside.len() == 1 && scalar(value).is_some() {
+    // The key can be that of the other toggle: `{ feature: true }`.
+    let is_toggle = own.is_none() || truth(value).is_some();
+    if what == "a prerequisite" && is_toggle && beside.len() == 1 && scalar(value).is_some() {
         let help = format!("write `{}`", prerequisite(name, scalar(value)));
         return Some(ForeignKey { help, stands_for: &["key", "value", "type"] });
     }
-    let own = of(NAMES)?;
+    let own = own?;
+    let is_share = *own == "serve" && !plain.starts_with("varia");
+    if let Some(help) = kept(what, own, name, beside) {
+        return Some(ForeignKey::only(match is_share {
+            true => format!("one `serve` says both: {}", *ROLLOUT),
+            false => help,
+        }));
+    }
+    if SERVES.iter().any(|(whose, known, _)| (*whose, known) == (what, own)) {
+        let help = match serve(value, variations) {
+            Some(serve) => format!("write `{own}: {serve}` instead{}", needs(&serve)),
+            None if is_share => format!("a rule has this in its `serve`: {}", *ROLLOUT),
+            None => format!("write `{own}` instead, with the variation to serve"),
+        };
+        return Some(ForeignKey { help, stands_for: std::slice::from_ref(own) });
+    }
     let help = match (*own, &value.kind) {
         // A user that is a text is its key.
         ("given", NodeKind::Scalar(text, _)) if !is_null(text) => {
+            if let Some(help) = kept(what, "key", name, beside) {
+                return Some(ForeignKey::only(help));
+            }
             let help = format!("write `key: {}` instead", quoted(&shown(text)));
             return Some(ForeignKey { help, stands_for: &["key"] });
         }
+        ("select" | "variation", NodeKind::Scalar(text, style)) => match variations.index(text, *style) {
+            Some(index) => format!("write `{}` instead", variations.choice(index)),
+            None => format!("write `{own}` instead of `{}`", shown(name)),
+        },
+        ("value", NodeKind::Mapping(entries)) if field(entries, "value").and_then(scalar).is_some() => {
+            let text = field(entries, "value").and_then(scalar).unwrap_or_default();
+            format!("write `value: {}` instead", quoted(&shown(text)))
+        }
+        ("value", NodeKind::Mapping(_) | NodeKind::Sequence(_)) => match meant::json(&value.kind) {
+            Some(json) => format!("write JSON as text: `value: {json}`"),
+            None => {
+                format!("write `value` instead of `{}`, with JSON as text, in single quotes", shown(name))
+            }
+        },
         ("serves", NodeKind::Mapping(entries)) => match entries.as_slice() {
             [(_, Node { kind: NodeKind::Scalar(text, _), .. })] => {
                 format!("write `serves: {}` instead", quoted(&shown(text)))
@@ -204,31 +295,59 @@ pub(super) fn key(
     Some(ForeignKey { help, stands_for: std::slice::from_ref(own) })
 }
 
+/// Returns a key in lower case, without `_` and `-`.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
+/// Returns the key of `what` that other tools call `plain`.
+fn own_of(what: &str, plain: &str) -> Option<&'static &'static str> {
+    let mut rows = NAMES.iter().chain(SERVES).filter(|(whose, ..)| *whose == what);
+    rows.find(|(_, _, names)| names.contains(&plain)).map(|(_, own, _)| own)
+}
+
+/// Returns the value of a field, whatever other tools call it.
+fn meant_field<'n>(entries: &'n [(Node, Node)], what: &str, own: &str) -> Option<&'n Node> {
+    let is_meant = |key: &Node| scalar(key).and_then(|name| own_of(what, &plain(name))) == Some(&own);
+    field(entries, own).or_else(|| entries.iter().find(|(key, _)| is_meant(key)).map(|(_, value)| value))
+}
+
+/// Returns whether a mapping has a field of `what`, whatever other tools call it.
+fn has_field(entries: &[(Node, Node)], what: &str, known: &[&str]) -> bool {
+    let is_field = |name: &str| known.contains(&name) || own_of(what, &plain(name)).is_some();
+    entries.iter().any(|(key, _)| scalar(key).is_some_and(is_field))
+}
+
+/// Returns the help on a key that stands for `own`, if another entry is or stands for it as well: a rename would
+/// repeat it.
+fn kept(what: &str, own: &str, name: &str, beside: &[(Node, Node)]) -> Option<String> {
+    if field(beside, own).is_some() {
+        return Some(format!(
+            "keep one of the two: `{}` stands for `{own}`, which is here as well",
+            shown(name)
+        ));
+    }
+    let before = beside.iter().map_while(|(key, _)| scalar(key).filter(|key| *key != name));
+    let mut others = before.filter(|key| own_of(what, &plain(key)) == Some(&own));
+    others.next().map(|other| format!("keep one of the two: `{}` stands for `{own}` as well", shown(other)))
+}
+
 /// Returns what a key of a condition means that is an attribute or a predicate, with what it is compared:
 /// `{ country: AT }`, `{ subject: country, in: [AT] }`.
 fn comparison(name: &str, plain: &str, value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
-    let texts: Vec<String> = match &value.kind {
-        NodeKind::Scalar(text, _) if !is_null(text) => vec![text.clone()],
-        NodeKind::Sequence(items) => {
-            items.iter().map(|item| scalar(item).map(str::to_owned)).collect::<Option<_>>()?
-        }
-        _ => return None,
-    };
-    let objects = meant::list(&texts).filter(|objects| !objects.is_empty())?;
-    let is_field = NAMES.iter().any(|(whose, _, names)| *whose == "a condition" && names.contains(&plain));
-    if beside.len() == 1 && !is_field {
-        let subject = quoted(&shown(name));
-        let help =
-            format!("write `type: string, subject: {subject}, predicate: is one of, objects: [{objects}]`");
+    if beside.len() == 1 && own_of("a condition", plain).is_none() {
+        let help = format!("write `{}`", shorthand(name, value)?);
         return Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] });
     }
+    let objects = objects_of(value)?;
     let kind = field(beside, "type").and_then(scalar);
     let has_predicate = ["predicate", "operator", "op"].iter().any(|name| field(beside, name).is_some());
+    let has_objects = field(beside, "objects").is_some();
     let types = dialects::other_types("", name);
     let own = |(other, _): &&(&'static str, &'static str)| kind.is_none_or(|kind| kind == *other);
     // What the patterns of `LIKE` mean, its own key says.
     let is_like = plain.contains("like");
-    let (own, predicate) = types.iter().find(own).filter(|_| !has_predicate && !is_like)?;
+    let (own, predicate) = types.iter().find(own).filter(|_| !has_predicate && !is_like && !has_objects)?;
     let predicate =
         if predicate.starts_with(char::is_alphabetic) { (*predicate).to_owned() } else { quoted(predicate) };
     let (own, stands_for): (_, &[_]) = match kind {
@@ -239,6 +358,24 @@ fn comparison(name: &str, plain: &str, value: &Node, beside: &[(Node, Node)]) ->
         help: format!("write `{own}predicate: {predicate}, objects: [{objects}]`"),
         stands_for,
     })
+}
+
+/// Returns the condition that an attribute with its values means.
+fn shorthand(subject: &str, values: &Node) -> Option<String> {
+    let (subject, objects) = (quoted(&shown(subject)), objects_of(values)?);
+    Some(format!("type: string, subject: {subject}, predicate: is one of, objects: [{objects}]"))
+}
+
+/// Returns a text, or several, as they stand between the brackets of a list.
+fn objects_of(value: &Node) -> Option<String> {
+    let texts: Vec<String> = match &value.kind {
+        NodeKind::Scalar(text, _) if !is_null(text) => vec![text.clone()],
+        NodeKind::Sequence(items) => {
+            items.iter().map(|item| scalar(item).map(str::to_owned)).collect::<Option<_>>()?
+        }
+        _ => return None,
+    };
+    meant::list(&texts).filter(|objects| !objects.is_empty())
 }
 
 /// Returns the text that an object means which is a mapping: `{ value: 18 }`, or `a: b` without quotes.
@@ -266,107 +403,199 @@ fn needs(serve: &str) -> String {
     if serve.contains("split:") { needs_split() } else { String::new() }
 }
 
-fn scalar(node: &Node) -> Option<&str> {
+pub(super) fn scalar(node: &Node) -> Option<&str> {
     match &node.kind {
         NodeKind::Scalar(text, _) => Some(text),
         _ => None,
     }
 }
 
-fn field<'n>(entries: &'n [(Node, Node)], name: &str) -> Option<&'n Node> {
+pub(super) fn field<'n>(entries: &'n [(Node, Node)], name: &str) -> Option<&'n Node> {
     entries.iter().find(|(key, _)| scalar(key) == Some(name)).map(|(_, value)| value)
 }
 
-/// Returns the help on a field that reverses its condition. It is about the predicate as well, whatever that
-/// is called, so that nobody reverses the condition twice.
-fn negation(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
-    let is_negated = match scalar(value).map(str::to_lowercase).as_deref() {
-        Some("true" | "yes" | "on" | "1") => true,
-        Some("false" | "no" | "off" | "0") => false,
-        _ => {
-            let help = "a condition is negated by its predicate, such as `is not any of`".to_owned();
-            return ForeignKey { help, stands_for: &[] };
-        }
+fn segment(value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
+    let objects = format!("objects: [{}]", objects_of(value)?);
+    let parts = [("type", "type: segment"), ("predicate", "predicate: is in"), ("objects", &objects)];
+    let missing: Vec<&str> =
+        parts.into_iter().filter(|(name, _)| field(beside, name).is_none()).map(|(_, part)| part).collect();
+    let is_segment = field(beside, "type").and_then(scalar).is_none_or(|kind| kind == "segment");
+    let help = match is_segment && field(beside, "objects").is_none() {
+        true => format!("write `{}` instead", missing.join(", ")),
+        false => format!("write a condition of its own: `{{ type: segment, predicate: is in, {objects} }}`"),
     };
-    if !is_negated {
-        let help = "remove it: a condition is negated by its predicate only".to_owned();
-        return ForeignKey { help, stands_for: &[] };
-    }
-    let kind = field(beside, "type").and_then(scalar).unwrap_or_default();
-    let (names, lists) = (["predicate", "operator", "op"], ["objects", "values", "value"]);
-    let written = names.into_iter().find_map(|name| field(beside, name)).and_then(scalar);
-    let objects = match lists.into_iter().find_map(|name| field(beside, name)) {
-        Some(Node { kind: NodeKind::Sequence(items), .. }) => items.as_slice(),
-        Some(one) => std::slice::from_ref(one),
-        None => &[],
-    };
-    let is_one = objects.len() == 1 && scalar(&objects[0]).is_some();
-    if written.is_some_and(|word| is_pattern(word, objects)) {
-        let help = "correct the predicate first: the objects of `LIKE` are patterns, and what they mean decides on the \
-                    predicate that says the opposite";
-        return ForeignKey { help: help.to_owned(), stands_for: &[] };
-    }
-    let opposite = written.and_then(|word| dialects::opposite(dialects::named(kind, word)?, is_one));
-    // Otherwise, the predicate has its own findings.
-    let stands_for: &[_] = if opposite.is_some() { &["predicate"] } else { &[] };
-    let help = match opposite {
-        Some(opposite) => format!(
-            "write `predicate: {}` instead of both: this field reverses the condition elsewhere, and the predicate does \
-             here",
-            if opposite.starts_with(char::is_alphabetic) { opposite.to_owned() } else { quoted(opposite) }
-        ),
-        None => "do not just remove it: it reverses the condition, and no predicate says the opposite of this one. A rule \
-                 before this one, with the condition, can serve the users that it matches"
-            .to_owned(),
-    };
-    ForeignKey { help, stands_for }
-}
-
-/// Returns whether a predicate is `LIKE` of SQL, and its objects have signs that stand for other text.
-fn is_pattern(word: &str, objects: &[Node]) -> bool {
-    let has_sign = |object: &Node| scalar(object).is_some_and(|text| text.contains(['%', '\\']));
-    word.to_lowercase().contains("like")
-        && (dialects::is_ilike(word).is_some() || objects.iter().any(has_sign))
-}
-
-fn segment(value: &Node) -> Option<ForeignKey> {
-    let items: Vec<String> = match &value.kind {
-        NodeKind::Scalar(text, _) if !is_null(text) => vec![text.clone()],
-        NodeKind::Sequence(items) => {
-            items.iter().map(|item| scalar(item).map(str::to_owned)).collect::<Option<_>>()?
-        }
-        _ => return None,
-    };
-    let help =
-        format!("write `type: segment, predicate: is in, objects: [{}]` instead", meant::list(&items)?);
     Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] })
 }
 
-/// Returns the serve that a value of another tool means, as a document has it; none if it names no variation.
-pub(super) fn serve(value: &Node, variations: &[String]) -> Option<String> {
-    match &value.kind {
-        NodeKind::Scalar(text, _) if variations.contains(text) => {
-            Some(format!("{{ variation: {} }}", quoted(&shown(text))))
+/// The variations of a `content`, as far as they can be read. One without a name has an empty one.
+#[derive(Default)]
+pub(super) struct ReadVariations {
+    pub(super) names: Vec<String>,
+    values: Vec<Option<String>>,
+}
+
+impl ReadVariations {
+    /// Reads the variations of a `content`, also in the notation of another tool.
+    pub(super) fn of(content: &Node) -> Self {
+        let NodeKind::Mapping(entries) = &content.kind else { return Self::default() };
+        let text = |node: &Node| scalar(node).map(str::to_owned);
+        let one = |entries: &[(Node, Node)]| match entries {
+            [(name, value)] if !has_field(entries, "a variation", VARIATION) => {
+                (text(name).unwrap_or_default(), text(value))
+            }
+            _ => {
+                let part = |own| meant_field(entries, "a variation", own).and_then(text);
+                (part("name").unwrap_or_default(), part("value"))
+            }
+        };
+        let all: Vec<(String, Option<String>)> =
+            match meant_field(entries, "`content`", "variations").map(|list| &list.kind) {
+                Some(NodeKind::Sequence(items)) => items
+                    .iter()
+                    .map(|item| match &item.kind {
+                        NodeKind::Mapping(entries) => one(entries),
+                        _ => (text(item).unwrap_or_default(), text(item)),
+                    })
+                    .collect(),
+                Some(NodeKind::Mapping(entries)) if has_field(entries, "a variation", VARIATION) => {
+                    vec![one(entries)]
+                }
+                Some(NodeKind::Mapping(entries)) => entries
+                    .iter()
+                    .map(|(name, value)| (text(name).unwrap_or_default(), value_of(value).map(str::to_owned)))
+                    .collect(),
+                _ => Vec::new(),
+            };
+        let (names, values) = all.into_iter().unzip();
+        Self { names, values }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
+    /// Returns the index of the only variation with this value.
+    fn with_value(&self, value: &str) -> Option<usize> {
+        let mut all = self.values.iter().enumerate().filter(|(_, own)| own.as_deref() == Some(value));
+        let (index, _) = all.next()?;
+        all.next().is_none().then_some(index)
+    }
+
+    /// Returns the index of the variation that a text names, by its name, its index or its value. None if index
+    /// and value are those of two.
+    fn index(&self, text: &str, style: Style) -> Option<usize> {
+        if let Some(index) = self.names.iter().position(|name| name == text) {
+            return Some(index);
         }
-        NodeKind::Scalar(text, Style::Plain) => {
-            let index = text.parse::<usize>().ok().filter(|index| *index < variations.len())?;
-            Some(format!("{{ select: {index} }}"))
+        let index =
+            text.parse::<usize>().ok().filter(|index| style == Style::Plain && *index < self.names.len());
+        match (index, self.with_value(text)) {
+            (Some(index), Some(other)) if index != other => None,
+            (index, other) => index.or(other),
+        }
+    }
+
+    /// Returns the field of a serve with this variation.
+    fn choice(&self, index: usize) -> String {
+        let name = &self.names[index];
+        let is_unique = self.names.iter().filter(|other| *other == name).count() == 1;
+        match is_unique && !name.is_empty() {
+            true => format!("variation: {}", quoted(&shown(name))),
+            false => format!("select: {index}"),
+        }
+    }
+
+    /// Returns the end of a help with the first names, if there are any.
+    fn beginning(&self) -> String {
+        const MOST_NAMED: usize = 8;
+        let named = self.names.iter().filter(|name| !name.is_empty()).take(MOST_NAMED);
+        let named: Vec<String> = named.map(|name| format!("`{}`", shown(name))).collect();
+        if named.is_empty() {
+            String::new()
+        } else {
+            format!("; the variations begin with {}", listed(&named))
+        }
+    }
+}
+
+/// Returns the serve that a value of another tool means, as a document has it; none if it names no variation.
+pub(super) fn serve(value: &Node, variations: &ReadVariations) -> Option<String> {
+    match &value.kind {
+        NodeKind::Scalar(text, style) => {
+            variations.index(text, *style).map(|index| format!("{{ {} }}", variations.choice(index)))
         }
         NodeKind::Mapping(entries) if entries.len() == 1 => {
             let (key, inner) = &entries[0];
             match scalar(key)? {
-                "variation" | "variant" | "select" | "name" | "serve" => serve(inner, variations),
-                _ => Some(format!("{{ split: {} }}", meant::split(value, variations)?)),
+                "variation" | "variant" | "select" | "name" | "serve" | "value" => serve(inner, variations),
+                _ => Some(format!("{{ split: {} }}", meant::split(value, &variations.names)?)),
             }
         }
         NodeKind::Sequence(items) if items.len() == 1 && scalar(&items[0]).is_some() => {
             serve(&items[0], variations)
         }
         NodeKind::Mapping(_) | NodeKind::Sequence(_) => {
-            Some(format!("{{ split: {} }}", meant::split(value, variations)?))
+            Some(format!("{{ split: {} }}", meant::split(value, &variations.names)?))
         }
-        _ => None,
+        NodeKind::Refused => None,
     }
+}
+
+/// Returns the key of the first share and the split of a serve that has the shares of a split itself.
+pub(super) fn bare_split<'n>(
+    value: &'n Node,
+    variations: &ReadVariations,
+) -> Option<(&'n Node, Option<String>)> {
+    let NodeKind::Mapping(entries) = &value.kind else { return None };
+    let is_share = |(key, share): &(Node, Node)| {
+        scalar(key).is_some_and(|name| variations.has(name)) && meant::only_share(share).is_some()
+    };
+    let (first, _) = entries.first().filter(|_| entries.iter().all(is_share))?;
+    Some((first, meant::split(value, &variations.names)))
+}
+
+/// Returns the help on a variation without `name` or without `value`.
+pub(super) fn missing_in_variation(own: &str, variation: &Node, all: &ReadVariations) -> String {
+    /// A longer value is not a name.
+    const LONGEST: usize = 20;
+    /// As many as are enough to see the type.
+    const MOST_COMPARED: usize = 100;
+    let other = |own| match &variation.kind {
+        NodeKind::Mapping(entries) => {
+            meant_field(entries, "a variation", own).and_then(scalar).unwrap_or_default()
+        }
+        _ => "",
+    };
+    if own == "name" {
+        let value = other("value");
+        let name = match value.to_lowercase().as_str() {
+            "true" => "on",
+            "false" => "off",
+            _ if value.len() > LONGEST => "",
+            _ => value,
+        };
+        return match name.is_empty() || all.has(name) {
+            true => "add a name that no other variation has".to_owned(),
+            false => format!("add a name, such as `name: {}`", quoted(&shown(name))),
+        };
+    }
+    let name = other("name");
+    let values: Vec<&str> = all.values.iter().take(MOST_COMPARED).flatten().map(String::as_str).collect();
+    let is_off = matches!(name.to_lowercase().as_str(), "off" | "false" | "no" | "disabled" | "inactive");
+    let is_on = matches!(name.to_lowercase().as_str(), "" | "on" | "true" | "yes" | "enabled" | "active");
+    let value = match ReturnType::of(&values) {
+        ReturnType::Number => "1",
+        ReturnType::Json => "{}",
+        ReturnType::String if !values.is_empty() || !(is_on || is_off) => name,
+        ReturnType::Boolean | ReturnType::String => {
+            if is_off {
+                "false"
+            } else {
+                "true"
+            }
+        }
+    };
+    format!("add the value to serve, such as `value: {}`", quoted(&shown(value)))
 }
 
 /// Returns the help on a `select` that is not an index.
@@ -406,8 +635,7 @@ pub(super) fn variation(value: &Node, variations: &[String]) -> Option<String> {
 }
 
 /// Returns the help on a value that is no serve.
-pub(super) fn not_a_serve(own: &str, value: &Node, variations: &[String]) -> String {
-    const MOST_NAMED: usize = 8;
+pub(super) fn not_a_serve(own: &str, value: &Node, variations: &ReadVariations) -> String {
     if let Some(serve) = serve(value, variations) {
         return format!("write `{own}: {serve}`{}", needs(&serve));
     }
@@ -415,13 +643,11 @@ pub(super) fn not_a_serve(own: &str, value: &Node, variations: &[String]) -> Str
         let shares = "{ split: { \"on\": 25, \"off\": 75 } }";
         return format!("write a split, such as `{own}: {shares}`, which needs `service_kind: featureprobe`");
     }
-    let is_empty = scalar(value).is_none_or(is_null);
-    if is_empty || variations.is_empty() {
-        return SERVE_FORMS.to_owned();
+    let (is_empty, beginning) = (scalar(value).is_none_or(is_null), variations.beginning());
+    match is_empty || beginning.is_empty() {
+        true => SERVE_FORMS.to_owned(),
+        false => format!("write `{own}: {{ variation: \"name\" }}`{beginning}"),
     }
-    let names: Vec<String> =
-        variations.iter().take(MOST_NAMED).map(|name| format!("`{}`", shown(name))).collect();
-    format!("write `{own}: {{ variation: \"name\" }}`; the variations begin with {}", listed(&names))
 }
 
 /// Returns the help on variations or prerequisites that are not a list of mappings: a mapping of names, or
@@ -440,8 +666,10 @@ pub(super) fn list_of(field: &str, value: &Node) -> Option<String> {
         "prerequisites" => PREREQUISITE,
         _ => return None,
     };
-    let is_named = |name: &str| !is_null(name) && !known.contains(&name);
+    let what = if field == "variations" { "a variation" } else { "a prerequisite" };
+    let is_named = |name: &str| !is_null(name);
     let all: Option<Vec<String>> = match &value.kind {
+        NodeKind::Mapping(entries) if has_field(entries, what, known) => None,
         NodeKind::Mapping(entries) => entries
             .iter()
             .map(|(name, value)| {
@@ -483,17 +711,45 @@ fn prerequisite(key: &str, value: Option<&str>) -> String {
     format!("key: {}, type: {kind}, value: {}", quoted(&shown(key)), quoted(&shown(value)))
 }
 
-/// Returns the names of the variations of a `content`.
-pub(super) fn names_of_variations(content: &Node) -> Vec<String> {
-    let NodeKind::Mapping(entries) = &content.kind else { return Vec::new() };
-    let Some(NodeKind::Sequence(items)) = field(entries, "variations").map(|list| &list.kind) else {
-        return Vec::new();
+/// Returns the help on a mapping in place of a list of mappings: the fields of one item, or items by their names.
+pub(super) fn not_a_list(field: &str, value: &Node) -> Option<String> {
+    let NodeKind::Mapping(entries) = &value.kind else { return None };
+    let (what, known): (_, &[&str]) = match field {
+        "conditions" => ("a condition", CONDITION),
+        "prerequisites" => ("a prerequisite", PREREQUISITE),
+        "rules" => ("a rule", RULE),
+        "variations" => ("a variation", VARIATION),
+        _ => return None,
     };
-    let name = |item: &Node| match &item.kind {
-        NodeKind::Mapping(entries) => field(entries, "name").and_then(scalar).unwrap_or_default().to_owned(),
-        _ => String::new(),
-    };
-    items.iter().map(name).collect()
+    if has_field(entries, what, known) {
+        // Only in braces, a mapping has an end.
+        let is_flow = !value.raw.is_empty();
+        return Some(match is_flow {
+            true => "write `[` before it and `]` after it".to_owned(),
+            false => "write `- ` before the first key, in place of the two blanks there".to_owned(),
+        });
+    }
+    match field {
+        "conditions" => {
+            if let Some(help) = modifier::quantified(entries) {
+                return Some(help.to_owned());
+            }
+            let all: Option<Vec<String>> = entries
+                .iter()
+                .map(|(name, value)| Some(format!("{{ {} }}", shorthand(scalar(name)?, value)?)))
+                .collect();
+            let all = all?.join(", ");
+            (!all.is_empty() && all.len() <= 2 * meant::LONGEST)
+                .then(|| format!("write a list: `conditions: [{all}]`"))
+        }
+        "rules" => {
+            let (name, rule) = entries.first()?;
+            let name = scalar(name).filter(|_| matches!(rule.kind, NodeKind::Mapping(_)))?;
+            let (key, name) = (shown(name), quoted(&shown(name)));
+            Some(format!("write a list, whose items have their names: `- name: {name}` in place of `{key}:`"))
+        }
+        _ => None,
+    }
 }
 
 /// Returns the types that a condition can have: those with its predicate, and with its objects if several have
@@ -534,6 +790,16 @@ pub(super) fn missing_type(types: &[&'static str]) -> String {
             let all: Vec<String> = several.iter().map(|kind| format!("`type: {kind}`")).collect();
             format!("name the type: one of {}", listed(&all))
         }
+    }
+}
+
+/// Returns the help on a prerequisite without value.
+pub(super) fn missing_value(kind: Option<&Node>) -> &'static str {
+    match kind.and_then(scalar) {
+        Some("number") => "add the value that the other toggle must serve, such as `value: \"1\"`",
+        Some("string") => "add the value that the other toggle must serve, such as `value: \"red\"`",
+        Some("json") => "add the value that the other toggle must serve, such as `value: \"{}\"`",
+        _ => "add the value that the other toggle must serve, such as `value: \"true\"`",
     }
 }
 

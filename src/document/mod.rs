@@ -13,6 +13,7 @@ pub(crate) mod layout;
 mod meaning;
 mod meant;
 mod mistake;
+mod modifier;
 mod node;
 mod owners;
 mod plain;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::check;
 use super::check::{CONDITIONS, Check, ROLLOUT, condition_example, example, needs_split, quoted};
 use super::finding::{Finding, Spot, add, is_affordable, shown};
-use super::foreign;
+use super::foreign::{self, ReadVariations};
 use super::meant;
 use super::node::{Node, NodeKind, Span, Style, is_null, quoted as quoted_text};
 use super::resolve::{
@@ -72,8 +72,7 @@ pub(super) fn first_line_of(node: &Node) -> Span {
 /// Reads one document and collects findings.
 pub(super) struct ShapeReader<'a> {
     pub(super) findings: &'a mut Vec<Finding>,
-    /// The names of the variations, as far as they can be read.
-    variations: Vec<String>,
+    variations: ReadVariations,
 }
 
 /// Returns whether text may have a finding because of how it begins and ends ([`ShapeReader::text`]).
@@ -122,7 +121,7 @@ impl Field<'_> {
 
 impl<'a> ShapeReader<'a> {
     pub(super) fn new(findings: &'a mut Vec<Finding>) -> Self {
-        Self { findings, variations: Vec::new() }
+        Self { findings, variations: ReadVariations::default() }
     }
 }
 
@@ -265,7 +264,7 @@ impl ShapeReader<'_> {
             self.add(Finding::at(&check::UNKNOWN_KEY, span, format!("{what} has no `{}`", shown(name))));
             return Vec::new();
         }
-        let split = if what == "a serve" { meant::split(value, &self.variations) } else { None };
+        let split = if what == "a serve" { meant::split(value, &self.variations.names) } else { None };
         let mut stands_for = Vec::new();
         let finding = if name == "<<" {
             // What a reviewer reads must be what is applied (src/document/README.md, "Text").
@@ -289,11 +288,11 @@ impl ShapeReader<'_> {
             let cut = name.split_once(' ').filter(|(key, rest)| known.contains(key) && !rest.is_empty());
             let (spaced, without_colon) =
                 (meant::without_blank(name, |key| known.contains(&key)), cut.filter(|_| value.is_null()));
+            let is_there = |key: &str| {
+                all.iter().any(|(own, _)| matches!(&own.kind, NodeKind::Scalar(own, _) if own == key))
+            };
             let similar = || {
                 // A short word is a misspelling of a key that is missing, and of nothing else.
-                let is_there = |key: &str| {
-                    all.iter().any(|(own, _)| matches!(&own.kind, NodeKind::Scalar(own, _) if own == key))
-                };
                 let mut missing = known.iter().copied().filter(|key| !is_there(key));
                 closest(name, known.iter().copied()).or_else(|| missing.find(|key| is_one_edit(name, key)))
             };
@@ -303,6 +302,9 @@ impl ShapeReader<'_> {
                 (Some((_, help)), ..) => help,
                 (_, Some((key, rest)), _) => {
                     format!("write a colon after the key: `{key}: {}`", shown(&meant::in_braces(rest.trim())))
+                }
+                (.., Some(similar)) if is_there(similar) => {
+                    format!("keep one of the two: it is similar to `{similar}`, which is here as well")
                 }
                 (.., Some(similar)) => format!("did you mean `{similar}`?"),
                 (..) => format!("{what} has {}", listed(&quoted(known))),
@@ -375,6 +377,7 @@ impl ShapeReader<'_> {
                 return None;
             }
             if let Some(help) = foreign::list_of(field.name, field.node)
+                .or_else(|| foreign::not_a_list(field.name, field.node))
                 && let Some(mut problem) = wrong_type(field.name, &field.node.kind, "a list", None)
             {
                 problem.help = Some(help);
@@ -382,10 +385,13 @@ impl ShapeReader<'_> {
                 return None;
             }
             let help = match (field.name, &field.node.kind) {
-                ("rules" | "conditions" | "prerequisites", NodeKind::Mapping(..)) => {
+                // A rule without conditions matches everyone, so that this is not a usual remedy.
+                ("conditions", value) if !is_nothing(value) => Some(CONDITIONS),
+                ("conditions", _) => Some(example("conditions")),
+                ("rules" | "prerequisites", NodeKind::Mapping(entries)) if !entries.is_empty() => {
                     Some("write `- ` before each item, or `[]` for none")
                 }
-                ("rules" | "conditions" | "prerequisites", _) => Some("write `[]` for none"),
+                ("rules" | "prerequisites", _) => Some("write `[]` for none"),
                 (_, NodeKind::Scalar(..)) => {
                     Some("write a list in square brackets, such as `[\"a\", \"b\"]`")
                 }
@@ -450,7 +456,7 @@ pub(super) fn is_known_key(name: &str) -> bool {
 
 impl ShapeReader<'_> {
     pub(super) fn content(&mut self, field: &Field<'_>) -> Option<RawContent> {
-        self.variations = foreign::names_of_variations(field.node);
+        self.variations = ReadVariations::of(field.node);
         let Some(fields) = self.fields(field.node, field.key, "`content`", CONTENT) else {
             let help = "write what the toggle serves below it: `variations`, `rules`, `disabledServe` and `defaultServe`";
             self.wrong_type(field, "a mapping", Some(help));
@@ -470,7 +476,9 @@ impl ShapeReader<'_> {
     fn rule(&mut self, field: &Field<'_>) -> Option<RawRule> {
         let fields = self.item(field, "a rule", RULE)?;
         Some(RawRule {
-            name: self.required_text(&fields, "name"),
+            name: self
+                .required_as(&fields, "name", "add a name that no other rule has, such as `name: adults`")
+                .and_then(|field| self.text(&field)),
             serve: self.required_serve(&fields, "serve"),
             conditions: self.list(&fields, "conditions", Self::condition),
         })
@@ -625,7 +633,7 @@ impl ShapeReader<'_> {
         let message = "`distribution` is the form of a split for SDKs, and a document has weights";
         self.add(
             Finding::at(&check::UNKNOWN_KEY, key.span, message)
-                .help(rollout(meant::split(ranges, &self.variations))),
+                .help(rollout(meant::split(ranges, &self.variations.names))),
         );
         true
     }
@@ -634,10 +642,19 @@ impl ShapeReader<'_> {
         if self.is_distribution(field.node) {
             return None;
         }
+        if is_affordable(self.findings)
+            && let Some((first, split)) = foreign::bare_split(field.node, &self.variations)
+        {
+            let name = if let NodeKind::Scalar(name, _) = &first.kind { shown(name) } else { String::new() };
+            let finding = Finding::at(&check::UNKNOWN_KEY, first.span, format!("a serve has no `{name}`"));
+            self.add(finding.help(rollout(split)));
+            return None;
+        }
         let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
             let problem = wrong_type(field.name, &field.node.kind, "a mapping", None);
             // A hostile document can have any number of serves and of variations.
-            let variations = if is_affordable(self.findings) { self.variations.as_slice() } else { &[] };
+            let none = ReadVariations::default();
+            let variations = if is_affordable(self.findings) { &self.variations } else { &none };
             let help = foreign::not_a_serve(field.name, field.node, variations);
             self.problem(field, problem.map(|problem| problem.help(help)));
             return None;
@@ -662,8 +679,11 @@ impl ShapeReader<'_> {
             Err(problem) => problem?,
         };
         // A hostile document can have any number of serves and of variations.
-        let help =
-            if is_affordable(self.findings) { foreign::select(field.node, &self.variations) } else { None };
+        let help = if is_affordable(self.findings) {
+            foreign::select(field.node, &self.variations.names)
+        } else {
+            None
+        };
         self.problem(field, Some(Problem { help: help.or(problem.help), ..problem }));
         None
     }
@@ -675,7 +695,7 @@ impl ShapeReader<'_> {
             Err(problem) => problem?,
         };
         let help = if is_affordable(self.findings) {
-            foreign::variation(field.node, &self.variations)
+            foreign::variation(field.node, &self.variations.names)
         } else {
             None
         };
@@ -694,7 +714,7 @@ impl ShapeReader<'_> {
         if matches!(field.node.kind, NodeKind::Mapping(_)) && self.is_distribution(field.node) {
             return None;
         }
-        if !is_plain && let Some(split) = meant::split(field.node, &self.variations) {
+        if !is_plain && let Some(split) = meant::split(field.node, &self.variations.names) {
             let message = "`split` has percentages by name, or a list of weights";
             let finding = Finding::at(&check::WRONG_TYPE, field.key, message);
             self.add(finding.help(rollout(Some(split))));
@@ -769,10 +789,11 @@ impl ShapeReader<'_> {
     fn prerequisite(&mut self, field: &Field<'_>) -> Option<RawPrerequisite> {
         let fields = self.item(field, "a prerequisite", PREREQUISITE)?;
         let value = fields.optional("value").map(|field| field.node);
+        let help = foreign::missing_value(fields.optional("type").map(|field| field.node));
         let kind = self.required_as(&fields, "type", &foreign::missing_return_type(value));
         Some(RawPrerequisite {
             key: self.required_text(&fields, "key"),
-            value: self.required_text(&fields, "value"),
+            value: self.required_as(&fields, "value", help).and_then(|field| self.text(&field)),
             kind: kind.and_then(|field| self.text(&field)),
         })
     }
@@ -780,10 +801,28 @@ impl ShapeReader<'_> {
     fn variation(&mut self, field: &Field<'_>) -> Option<RawVariation> {
         let fields = self.item(field, "a variation", VARIATION)?;
         Some(RawVariation {
-            value: self.required_text(&fields, "value"),
-            name: self.required_text(&fields, "name"),
+            value: self.part_of_variation(&fields, field.node, "value"),
+            name: self.part_of_variation(&fields, field.node, "name"),
             description: self.optional_text(&fields, "description"),
         })
+    }
+
+    fn part_of_variation(&mut self, fields: &Fields<'_>, node: &Node, name: &'static str) -> Option<String> {
+        // A hostile document can have any number of variations.
+        let help = match fields.optional(name).is_none() && is_affordable(self.findings) {
+            true => foreign::missing_in_variation(name, node, &self.variations),
+            false => String::new(),
+        };
+        let field = self.required_as(fields, name, &help)?;
+        self.text(&field)
+    }
+}
+
+fn is_nothing(value: &NodeKind) -> bool {
+    match value {
+        NodeKind::Mapping(entries) => entries.is_empty(),
+        NodeKind::Scalar(text, _) => is_null(text),
+        NodeKind::Refused | NodeKind::Sequence(_) => false,
     }
 }
 
@@ -846,6 +885,7 @@ pub(super) fn wrong_type(
         NodeKind::Mapping(_) => "a mapping".to_owned(),
         NodeKind::Scalar(text, Style::Plain) if is_null(text) => "null".to_owned(),
         NodeKind::Scalar(text, Style::Plain) => format!("`{}`", shown(text)),
+        NodeKind::Scalar(text, Style::Quoted) if text.is_empty() => "the empty text".to_owned(),
         NodeKind::Scalar(text, Style::Quoted) => format!("the text `{}`", shown(text)),
         NodeKind::Sequence(_) => "a list".to_owned(),
         NodeKind::Refused => return None,

@@ -480,6 +480,22 @@ fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
             format!("indent the line by {spaces} spaces like the keys above, or write `- ` before it"),
         );
     }
+    if inner.at == line.indent && !inner.is_item && line.has_dash() && above.colon.is_none() {
+        let spaces = above.indent;
+        return match above.has_dash() {
+            true => here(
+                format!("the item above is indented by {spaces} spaces, and this one by {}", line.indent),
+                format!("indent it by {spaces} spaces"),
+            ),
+            false => {
+                let text = escaped(above.text.trim()).to_string();
+                here(
+                    format!("a list item cannot be beside the text `{text}`"),
+                    format!("remove `{text}`, or write `- ` before it"),
+                )
+            }
+        };
+    }
     if inner.at == line.indent && !inner.is_item && line.has_dash() {
         let message = format!("a list item cannot be beside the key `{name}`");
         return here(

@@ -432,7 +432,7 @@ const INDENTATION: &[Mistake] = &[
     (
         "    - name: adults",
         "      name: adults",
-        "10:3 wrong-type: `rules` is a list, not a mapping | write `- ` before each item, or `[]` for none",
+        "10:3 wrong-type: `rules` is a list, not a mapping | write `- ` before the first key, in place of the two blanks there",
     ),
     (
         "    - name: adults",

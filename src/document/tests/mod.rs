@@ -24,6 +24,7 @@ mod schema;
 mod sdks;
 mod service_json;
 mod vocabulary;
+mod words;
 
 use proptest::prelude::*;
 

@@ -1,0 +1,494 @@
+//! Words of other tools, and words that turn a meaning around: each help is followed to its end.
+
+use super::*;
+use crate::document::foreign;
+
+const DOCUMENT: &str = r#"disabled: false
+content:
+  prerequisites:
+    - { key: accounts, type: string, value: blue }
+  variations:
+    - { name: "off", value: red, description: "" }
+    - { name: "on", value: blue, description: New }
+  rules:
+    - name: adults
+      serve: { variation: "on" }
+      conditions:
+        - { type: string, subject: country, predicate: is one of, objects: [AT] }
+  disabledServe: { variation: "off" }
+  defaultServe: { select: 0 }
+"#;
+
+/// Where [`DOCUMENT`] has each key that other tools call otherwise.
+const PLACES: &[(&str, &str, &str)] = &[
+    ("a document", "content", "content:\n"),
+    ("`content`", "rules", "rules:\n"),
+    ("`content`", "variations", "variations:\n"),
+    ("`content`", "prerequisites", "prerequisites:\n"),
+    ("`content`", "defaultServe", "defaultServe: { select: 0 }"),
+    ("`content`", "disabledServe", "disabledServe: { variation: \"off\" }"),
+    ("a rule", "name", "name: adults"),
+    ("a rule", "serve", "serve: { variation: \"on\" }"),
+    ("a rule", "conditions", "conditions:\n"),
+    ("a condition", "subject", "subject: country"),
+    ("a condition", "predicate", "predicate: is one of"),
+    ("a condition", "objects", "objects: [AT]"),
+    ("a serve", "variation", "variation: \"on\""),
+    ("a serve", "select", "select: 0"),
+    ("a variation", "name", "name: \"on\""),
+    ("a variation", "value", "value: blue, description: New"),
+    ("a variation", "description", "description: New"),
+    ("a prerequisite", "key", "key: accounts"),
+    ("a prerequisite", "type", "type: string, value"),
+];
+
+/// Returns the place of a key, and its part up to the value.
+fn place(what: &str, own: &str) -> Option<&'static str> {
+    let (.., text) = PLACES.iter().find(|(of, key, _)| (*of, *key) == (what, own))?;
+    assert_eq!(DOCUMENT.matches(text).count(), 1, "{text}");
+    Some(text)
+}
+
+fn errors(text: &str) -> Vec<Diagnostic> {
+    let is_error = |one: &Diagnostic| one.severity == Severity::Error;
+    featureprobe(text).diagnostics.into_iter().filter(is_error).collect()
+}
+
+/// Returns the only error of a document, and its help.
+fn only(text: &str) -> (Diagnostic, String) {
+    let mut found = errors(text);
+    assert_eq!(found.len(), 1, "{found:#?}\n{text}");
+    let one = found.remove(0);
+    let help = one.help.clone().unwrap_or_else(|| panic!("{one:?}"));
+    (one, help)
+}
+
+/// Returns what a help wants to be written.
+fn written(help: &str) -> &str {
+    help.split('`').nth(1).unwrap_or_else(|| panic!("{help}"))
+}
+
+#[test]
+fn a_key_under_another_name_has_one_finding_with_the_rename() {
+    assert_eq!(errors(DOCUMENT), []);
+    let mut count = 0;
+    for (what, own, names) in foreign::NAMES.iter().filter(|(what, ..)| *what != "an expectation") {
+        let place = place(what, own).unwrap_or_else(|| panic!("{what} {own}"));
+        for name in *names {
+            let renamed = place.replacen(own, name, 1);
+            let (one, help) = only(&DOCUMENT.replace(place, &renamed));
+            assert_eq!((one.id, one.message), ("unknown-key", format!("{what} has no `{name}`")));
+            let fixed = match help.contains("instead of") {
+                true => place.replacen(own, written(&help), 1),
+                // The value has another form.
+                false => written(&help).to_owned(),
+            };
+            assert_eq!(errors(&DOCUMENT.replace(place, &fixed)), [], "{what} {name}: {help}");
+            count += 1;
+        }
+    }
+    assert!(count > 80, "{count}");
+}
+
+/// Who follows a help on a key beside the one that it stands for must not repeat that one.
+#[test]
+fn no_help_names_a_key_that_is_there_already() {
+    let rows = foreign::NAMES.iter().chain(foreign::SERVES).filter(|(what, ..)| *what != "an expectation");
+    for (what, own, names) in rows {
+        let place = place(what, own).unwrap();
+        let mut names = names.to_vec();
+        let misspelled = format!("{own}{}", &own[own.len() - 1..]);
+        names.push(&misspelled);
+        for name in names {
+            let value = match *own {
+                "content" | "rules" | "variations" | "prerequisites" | "conditions" | "objects" => "[]",
+                _ => "x",
+            };
+            let in_braces =
+                place.ends_with(|c: char| c != '\n') && !place.contains("Serve") && *what != "a rule";
+            let other = if in_braces { format!("{name}: {value}, ") } else { format!("{name}: {value}\n") };
+            let indent = DOCUMENT.split(place).next().unwrap().rsplit('\n').next().unwrap();
+            let indent = if in_braces { String::new() } else { " ".repeat(indent.len()) };
+            let text = DOCUMENT.replace(place, &format!("{other}{indent}{place}"));
+            let (one, help) = only(&text);
+            assert_eq!(one.message, format!("{what} has no `{name}`"));
+            let is_repeated = help.contains("did you mean")
+                || help.contains("instead")
+                || help.contains(&format!("write `{own}"));
+            let is_about_both = ["keep one of the two: ", "one `serve` says both: "];
+            assert!(
+                !is_repeated && is_about_both.iter().any(|start| help.starts_with(start)),
+                "{text}{help}"
+            );
+        }
+    }
+    for (from, to, start) in [
+        ("disabled: false", "disabled: false\nenabled: true", "remove it: `disabled: false` says the same"),
+        (
+            "disabled: false",
+            "enabled: false\ndisabled: false",
+            "keep one of the two: `enabled` means `disabled: true`",
+        ),
+        ("key: accounts,", "key: accounts, flag: x,", "keep one of the two"),
+        ("value: blue }", "value: blue, variation: x }", "keep one of the two"),
+        ("value: blue }", "value: blue, enabled: true }", "keep one of the two"),
+        (
+            "{ key: accounts, type: string, value: blue }",
+            "{ flag: a, toggle: b, type: string, value: x }",
+            "",
+        ),
+        ("objects: [AT]", "objects: [AT], in: [CH]", "a condition has"),
+        ("content:\n", "rules: []\ncontent:\n", "keep one of the two: `content` has `rules` as well"),
+        ("type: string, subject", "segment: staff, type: string, subject", "write a condition of its own"),
+    ] {
+        assert_eq!(DOCUMENT.matches(from).count(), 1, "{from}");
+        let found = errors(&DOCUMENT.replace(from, to));
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        if start.is_empty() {
+            assert_eq!(
+                helps,
+                ["write `key` instead of `flag`", "keep one of the two: `flag` stands for `key` as well"]
+            );
+        } else {
+            assert!(helps.len() == 1 && helps[0].starts_with(start), "{to}: {helps:?}");
+        }
+    }
+}
+
+/// The example in a help is one for the variation that it is about.
+#[test]
+fn a_missing_part_of_a_variation_is_one_that_fits_the_others() {
+    for (first, second, helps) in [
+        ("value: \"false\"", "value: \"true\"", ["name: \"off\"", "name: \"on\""]),
+        ("name: \"off\"", "name: \"on\"", ["value: \"false\"", "value: \"true\""]),
+        ("name: \"off\"", "name: \"on\", value: \"true\"", ["value: \"false\"", ""]),
+        ("name: \"off\", value: \"false\"", "name: \"on\"", ["", "value: \"true\""]),
+        ("name: small, value: 10", "name: large", ["", "value: \"1\""]),
+        ("name: small, value: '{}'", "name: large", ["", "value: \"{}\""]),
+        ("name: red", "name: blue", ["value: \"red\"", "value: \"blue\""]),
+        ("value: red", "value: blue", ["name: \"red\"", "name: \"blue\""]),
+        ("name: \"on\", value: 10", "value: \"true\"", ["", ""]),
+    ] {
+        let text = format!(
+            "disabled: true\ncontent:\n  variations:\n    - {{ {first} }}\n    - {{ {second} }}\n  rules: []\n  \
+             disabledServe: {{ select: 0 }}\n  defaultServe: {{ select: 1 }}\n"
+        );
+        let mut fixed = text.clone();
+        for (one, help) in errors(&text).iter().zip(helps.iter().filter(|help| !help.is_empty())) {
+            let written = one.help.as_deref().unwrap();
+            assert!(written.contains(&format!("such as `{help}`")), "{first} {second}: {written}");
+            let line = text.lines().nth(one.line as usize - 1).unwrap();
+            fixed = fixed.replace(line, &line.replace(" }", &format!(", {help} }}")));
+        }
+        let is_fixed = featureprobe(&fixed).diagnostics.is_empty();
+        assert!(is_fixed || helps == ["", ""], "{fixed}{:#?}", featureprobe(&fixed).diagnostics);
+    }
+    let text = "disabled: true\ncontent:\n  variations: [{ name: \"on\", value: 1 }, { value: \"true\" }]\n  rules: []\n  \
+                disabledServe: { select: 0 }\n  defaultServe: { select: 1 }\n";
+    assert_eq!(only(text).1, "add a name that no other variation has");
+}
+
+const SERVES: [&str; 3] =
+    ["serve: { variation: \"on\" }", "disabledServe: { variation: \"off\" }", "defaultServe: { select: 0 }"];
+
+/// The names are known even if the variations cannot be read as they are.
+#[test]
+fn no_help_prints_an_empty_name() {
+    let variations = "variations:\n    - { name: \"off\", value: red, description: \"\" }\n    - { name: \"on\", value: blue, description: New }";
+    for own in [
+        "variations: [\"off\", \"on\"]",
+        "variations: { \"off\": red, \"on\": blue }",
+        "variations: { \"off\": { value: red }, \"on\": { value: blue } }",
+        "variations: [{ key: \"off\", value: red }, { variant: \"on\", payload: blue }]",
+        "variations: [{ \"off\": red }, { \"on\": blue }]",
+        "variants: [{ id: \"off\" }, { name: \"on\" }]",
+        "variations:\n    name: \"off\"\n    value: red",
+        "variations: [{ value: red }, { value: blue }]",
+        "variations: [[], ~]",
+        "variations: off",
+        "variations: []",
+    ] {
+        for serve in SERVES {
+            let (key, _) = serve.split_once(':').unwrap();
+            for value in
+                ["true", "\"on\"", "[x]", "50%", "{ value: x }", "{ value: red }", "{ name: \"on\" }"]
+            {
+                let text = DOCUMENT.replace(variations, own).replace(serve, &format!("{key}: {value}"));
+                for one in featureprobe(&text).diagnostics {
+                    let printed = format!("{} | {}", one.message, one.help.unwrap_or_default());
+                    assert!(!printed.contains("``"), "{own} {value}: {printed}");
+                    let is_named =
+                        !own.contains("\"on\"") || value != "true" || !printed.contains("`serve` is");
+                    assert!(is_named || printed.contains("begin with `off` and `on`"), "{own}: {printed}");
+                }
+            }
+        }
+    }
+    // An item in braces has no key before its colon.
+    let text = DOCUMENT.replace("    - { name: \"off\"", "  - { name: \"off\"");
+    let (one, help) = only(&text);
+    assert_eq!(one.message, "the item above is indented by 2 spaces, and this one by 4");
+    assert_eq!(errors(&text.replace("    - { name: \"on\"", "  - { name: \"on\"")), [], "{help}");
+    // A variation may be unnamed.
+    let text =
+        DOCUMENT.replace("name: \"off\"", "name: \"\"").replace(SERVES[1], "disabledServe: { select: 1 }");
+    let found = featureprobe(&text.replace(SERVES[2], "defaultServe: { select: 1 }")).diagnostics;
+    let unused = found.iter().find(|one| one.id == "unused-variation").unwrap();
+    assert_eq!(unused.message, "variation 0, which has no name, is never served");
+}
+
+/// Without its dash, an item is a mapping: each key as an item, or none, would match other users.
+#[test]
+fn a_mapping_in_place_of_a_list_becomes_its_only_item() {
+    let lines: Vec<&str> = DOCUMENT.lines().collect();
+    for (list, own) in [
+        ("prerequisites", "key: accounts\ntype: string\nvalue: blue"),
+        ("prerequisites", "flag: accounts\ntype: string\nvalue: blue"),
+        ("conditions", "type: string\nsubject: country\npredicate: is one of\nobjects: [AT]"),
+        ("conditions", "attribute: country\noperator: IN\nvalues: [AT]"),
+        ("rules", "name: adults\nserve: { variation: \"on\" }\nconditions: []"),
+        ("variations", "name: \"on\"\nvalue: blue"),
+        ("variations", "key: \"on\"\nattachment: { a: 1 }"),
+    ] {
+        let from = lines.iter().position(|line| line.trim() == format!("{list}:")).unwrap();
+        let indent = lines[from].len() - lines[from].trim_start().len();
+        let inner = lines[from + 1..].iter().take_while(|line| line.len() - line.trim_start().len() > indent);
+        let to = from + 1 + inner.count();
+        let with = |own: String| [&lines[..from], &[&own], &lines[to..]].concat().join("\n") + "\n";
+        let owner = lines[from];
+        let flow = own.replace('\n', ", ");
+        for (is_flow, depth) in [(false, 2), (false, 6), (true, 0)] {
+            let blanks = " ".repeat(indent + depth);
+            let block = own.replace('\n', &format!("\n{blanks}"));
+            let (own, fixed, expected) = match is_flow {
+                true => (
+                    format!(" {{ {flow} }}"),
+                    format!(" [{{ {flow} }}]"),
+                    "write `[` before it and `]` after it",
+                ),
+                false => (
+                    format!("\n{blanks}{block}"),
+                    format!("\n{}- {block}", &blanks[2..]),
+                    "write `- ` before the first key, in place of the two blanks there",
+                ),
+            };
+            let text = with(format!("{owner}{own}"));
+            let found = errors(&text);
+            let one =
+                found.iter().find(|one| one.line as usize == from + 1).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(one.help.as_deref(), Some(expected), "{text}");
+            let fixed = with(format!("{owner}{fixed}"));
+            let left = errors(&fixed);
+            let is_left = |one: &&Diagnostic| one.id == "wrong-type" || one.id == "syntax";
+            assert!(left.iter().find(is_left).is_none(), "{fixed}{left:#?}");
+        }
+    }
+    let condition =
+        "conditions:\n        - { type: string, subject: country, predicate: is one of, objects: [AT] }";
+    for (own, help) in [
+        (
+            "conditions: { country: AT, plan: [a, b] }",
+            "write a list: `conditions: [{ type: string, subject: \"country\"",
+        ),
+        ("conditions: { all: [{ country: AT }] }", "remove it: all conditions of a rule must match"),
+        (
+            "conditions: { any: [{ country: AT }] }",
+            "do not just remove it: all conditions of a rule must match",
+        ),
+        ("conditions: { not: [{ country: AT }] }", "do not just remove it: it reverses"),
+        ("conditions: country == \"AT\"", "write what the rule compares"),
+        ("conditions:", "write `conditions: []` for a rule that matches everyone"),
+        ("conditions: {}", "write `conditions: []` for a rule that matches everyone"),
+        ("any: [{ country: AT }]", "do not just remove it: all conditions"),
+        ("all: [{ country: AT }]", "write `conditions` instead of `all`"),
+    ] {
+        let (_, found) = only(&DOCUMENT.replace(condition, own));
+        assert!(found.starts_with(help), "{own}: {found}");
+        if found.starts_with("write a list") {
+            assert_eq!(errors(&DOCUMENT.replace(condition, written(&found))), []);
+        }
+    }
+    let rules = "rules:\n    - name: adults\n";
+    let (_, help) = only(&DOCUMENT.replace(rules, "rules:\n    adults:\n"));
+    assert_eq!(
+        help,
+        "write a list, whose items have their names: `- name: \"adults\"` in place of `adults:`"
+    );
+    assert_eq!(errors(&DOCUMENT.replace(rules, "rules:\n    - name: \"adults\"\n")), []);
+}
+
+/// What changes whom a rule matches is not removed with its key.
+#[test]
+fn a_key_that_changes_what_matches_is_written_otherwise_or_not_just_removed() {
+    let condition = "predicate: is one of, objects: [AT]";
+    let prerequisite = "type: string, value: blue";
+    let rule = "name: adults";
+    for (place, own, written) in [
+        (
+            condition,
+            "predicate: is one of, objects: [at], caseInsensitive: true",
+            "matches regex, objects: [\"^[Aa][Tt]$\"]",
+        ),
+        (
+            condition,
+            "predicate: starts with, objects: [a.], ignoreCase: true",
+            "matches regex, objects: [\"^[Aa]\\\\.\"]",
+        ),
+        (
+            condition,
+            "predicate: ends with, objects: [a], caseSensitive: false",
+            "matches regex, objects: [\"[Aa]$\"]",
+        ),
+        (
+            condition,
+            "predicate: contains, objects: [a, b], caseInsensitive: true",
+            "matches regex, objects: [\"[Aa]\", \"[Bb]\"]",
+        ),
+        (
+            condition,
+            "predicate: is not any of, objects: [a], caseInsensitive: true",
+            "does not match regex, objects: [\"^[Aa]$\"]",
+        ),
+        (
+            condition,
+            "predicate: STR_CONTAINS, objects: [a], caseInsensitive: true",
+            "matches regex, objects: [\"[Aa]\"]",
+        ),
+        (condition, "predicate: is one of, objects: [a], caseInsensitive: false", ""),
+        (condition, "predicate: is one of, objects: [a], caseSensitive: true", ""),
+        (condition, "predicate: matches regex, objects: [a], caseInsensitive: true", "-"),
+        (condition, "predicate: is one of, objects: [a], enabled: false", "-"),
+        (condition, "predicate: is one of, objects: [a], disabled: false", ""),
+        (prerequisite, "type: boolean, value: \"true\", negate: true", "value: \"false\""),
+        (prerequisite, "type: boolean, value: \"false\", inverted: true", "value: \"true\""),
+        (prerequisite, "negate: true", "value: \"false\", type: boolean"),
+        (prerequisite, "enabled: false", "value: \"false\", type: boolean"),
+        (prerequisite, "disabled: true", "value: \"false\", type: boolean"),
+        (prerequisite, "type: boolean, enabled: true", "value: \"true\""),
+        (prerequisite, "type: string, value: blue, negate: true", "-"),
+        (prerequisite, "type: string, value: blue, negate: false", ""),
+        (rule, "name: adults\n      enabled: false", "-"),
+        (rule, "name: adults\n      disabled: true", "-"),
+        (rule, "name: adults\n      disable: true", "-"),
+        (rule, "name: adults\n      enabled: true", ""),
+        (rule, "name: adults\n      match: any", "-"),
+        (rule, "name: adults\n      matchType: ANY_MATCH_TYPE", "-"),
+        (rule, "name: adults\n      segmentOperator: OR_SEGMENT_OPERATOR", "-"),
+        (rule, "name: adults\n      operator: and", ""),
+        (rule, "name: adults\n      match: none", "-"),
+        (rule, "name: adults\n      negate: true", "-"),
+    ] {
+        assert_eq!(DOCUMENT.matches(place).count(), 1, "{place}");
+        let (_, help) = only(&DOCUMENT.replace(place, own));
+        match written {
+            "" => assert!(help.starts_with("remove it"), "{own}: {help}"),
+            "-" => assert!(help.starts_with("do not just remove it"), "{own}: {help}"),
+            written => {
+                let own_type = if place == prerequisite && own.contains("type: boolean, ") {
+                    "type: boolean, "
+                } else {
+                    ""
+                };
+                let predicate = if place == condition { "predicate: " } else { "" };
+                assert!(help.starts_with(&format!("write `{predicate}{written}`")), "{own}: {help}");
+                let fixed = DOCUMENT.replace(place, &format!("{own_type}{predicate}{written}"));
+                assert_eq!(errors(&fixed), [], "{own}: {help}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_serve_in_another_form_is_written_with_a_name_or_a_split() {
+    for (own, fixed) in [
+        ("{ value: blue }", "{ variation: \"on\" }"),
+        ("{ value: \"on\" }", ""),
+        ("{ name: \"on\" }", "{ variation: \"on\" }"),
+        ("{ key: blue }", "{ variation: \"on\" }"),
+        ("{ index: 1 }", "{ variation: \"on\" }"),
+        ("{ id: \"off\" }", "{ variation: \"off\" }"),
+        ("{ \"on\": true }", "{ variation: \"on\" }"),
+        ("{ \"on\": 20, \"off\": 80 }", "{ split: { \"on\": 20, \"off\": 80 } }"),
+        ("{ \"on\": 0.25, \"off\": 0.75 }", "{ split: { \"on\": 25, \"off\": 75 } }"),
+        ("{ \"on\": 100 }", "{ split: { \"on\": 100 } }"),
+        ("{ \"on\": 20, \"off\": 70 }", "{ split: { \"on\": 25, \"off\": 75 } }"),
+        ("blue", "{ variation: \"on\" }"),
+        ("[1]", "{ variation: \"on\" }"),
+    ] {
+        let (_, help) = only(&DOCUMENT.replace(SERVES[2], &format!("defaultServe: {own}")));
+        if fixed.is_empty() {
+            assert!(help.contains("the variations begin with `off` and `on`"), "{own}: {help}");
+            continue;
+        }
+        assert!(fixed.contains(written(&help).trim_start_matches("defaultServe: ")), "{own}: {help}");
+        assert_eq!(errors(&DOCUMENT.replace(SERVES[2], &format!("defaultServe: {fixed}"))), [], "{help}");
+    }
+    // Index and value are those of two variations.
+    let text = DOCUMENT.replace("value: red", "value: 1").replace("value: blue, d", "value: 0, d");
+    let (_, help) = only(&text.replace(SERVES[2], "defaultServe: 1"));
+    assert!(help.starts_with("write `defaultServe: { variation: \"name\" }`"), "{help}");
+}
+
+/// An empty serve is yet to be written: nothing is known about the users who get it.
+#[test]
+fn an_empty_serve_has_one_finding() {
+    for serve in SERVES {
+        let (key, _) = serve.split_once(':').unwrap();
+        for kind in [ServiceKind::Documented, ServiceKind::FeatureProbe] {
+            let text = with("{ select: 1 }", "{ variation: \"off\" }")
+                .replace("{ select: 0 }", "{ variation: \"off\" }");
+            let own = format!("{key}: {{ variation: \"off\" }}");
+            assert_eq!(text.matches(&own).count(), 1);
+            let found = read_as(kind, text.replace(&own, &format!("{key}: {{}}"))).diagnostics;
+            assert_eq!(found.iter().map(|one| one.id).collect::<Vec<_>>(), ["serve-choice"], "{found:#?}");
+        }
+    }
+    // Nor is it about rules that cannot be read.
+    let text = with("    - name: adults\n", "      name: adults\n");
+    assert_eq!(found(&featureprobe(&text)), ["6:3 wrong-type"]);
+}
+
+/// The help on what a service does not have is not the same again.
+#[test]
+fn no_help_is_what_was_written() {
+    let split = "{ split: { \"on\": 25, \"off\": 75 } }";
+    let found = yaml(with("{ select: 1 }", split)).diagnostics;
+    let helps: Vec<_> = found.iter().map(|one| one.help.as_deref().unwrap()).collect();
+    assert_eq!(helps, ["a split needs `service_kind: featureprobe`"]);
+    for (own, message) in [
+        ("{}", "a serve needs `select` or `variation`"),
+        ("{ select: 1, variation: \"on\" }", "a serve has `select` or `variation`, not both"),
+    ] {
+        let document = yaml(with("{ select: 1 }", own));
+        assert_eq!(document.diagnostics[0].message, message);
+    }
+}
+
+#[test]
+fn no_name_is_suggested_without_the_sign_that_denies_it() {
+    for sign in ["!", "-", "~", "¬", "−", "！", "! "] {
+        for (from, to) in [
+            ("defaultServe: { select: 0 }", format!("defaultServe: {{ variation: \"{sign}on-sale\" }}")),
+            (
+                "defaultServe: { select: 0 }",
+                format!("defaultServe: {{ split: {{ \"{sign}on-sale\": 100 }} }}"),
+            ),
+            ("type: string, subject", format!("type: \"{sign}string\", subject")),
+            ("predicate: is one of", format!("predicate: \"{sign}is one of\"")),
+            ("disabled: false", format!("\"{sign}disabled\": false")),
+            ("subject: country", format!("\"{sign}subject\": country")),
+            ("key: accounts, type", format!("\"{sign}key\": accounts, type")),
+            ("type: string, value: blue", format!("type: \"{sign}string\", value: blue")),
+            ("disabled: false", format!("# gitoggle: allow({sign}same-serve) why\ndisabled: false")),
+        ] {
+            assert_eq!(DOCUMENT.matches(from).count(), 1, "{from}");
+            let text = DOCUMENT.replace(from, &to).replace("name: \"on\"", "name: on-sale");
+            let text = text.replace("variation: \"on\"", "variation: on-sale");
+            let found = featureprobe(&text).diagnostics;
+            assert!(!found.is_empty(), "{to}");
+            let helps = || found.iter().filter_map(|one| one.help.as_deref());
+            let is_undenied = |help: &str| help.contains("did you mean") && !help.contains("is not any of");
+            assert!(!helps().any(is_undenied), "{to}: {:?}", helps().collect::<Vec<_>>());
+        }
+    }
+}
