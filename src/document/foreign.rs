@@ -8,7 +8,7 @@ use super::check::{ROLLOUT, SERVE_FORMS, needs_split, quoted as in_backticks};
 use super::dialects;
 use super::finding::shown;
 use super::meant;
-use super::modifier::{self, truth};
+use super::modifier::{self, truth, truth_of};
 use super::node::{Node, NodeKind, Style, is_null, quoted};
 use super::shape::{CONDITION, CONTENT, PREREQUISITE, RULE, VARIATION};
 use crate::model::{CONDITION_TYPES, ReturnType, is_accepted_time, is_semver, listed};
@@ -185,21 +185,44 @@ pub(super) fn key(
             }));
         }
         ("`content`", "disabled") => return Some(ForeignKey::only("write it beside `content`, not below")),
+        ("a condition", "serve" | "conditions") => {
+            return Some(ForeignKey::only("write it beside `conditions`, not below"));
+        }
+        ("a rule" | "a condition" | "a variation" | "a prerequisite", _)
+            if CONTENT.contains(&name) && name != "variations" =>
+        {
+            let list = match what {
+                "a variation" => "variations",
+                "a prerequisite" => "prerequisites",
+                _ => "rules",
+            };
+            return Some(ForeignKey::only(format!("write it beside `{list}`, not below")));
+        }
         ("a condition", "segment" | "segments") => return segment(value, beside),
         ("a variation", "weight" | "percentage" | "percent" | "share" | "rollout") => {
             let help = format!("remove it: rules and `defaultServe` have the shares ({})", *ROLLOUT);
             return Some(ForeignKey::only(help));
         }
-        ("a prerequisite", "variation" | "variant" | "variations" | "variants") => {
+        (
+            "a prerequisite",
+            "variation" | "variant" | "variations" | "variants" | "serves" | "serve" | "returns",
+        ) => {
             if let Some(help) = kept(what, "value", name, beside) {
                 return Some(ForeignKey::only(help));
             }
-            let (kind, of_toggle) = match field(beside, "type") {
-                Some(_) => ("", ""),
-                None => (", type: boolean", " and the type of its toggle"),
+            let one = match &value.kind {
+                NodeKind::Sequence(items) if items.len() == 1 => &items[0],
+                _ => value,
             };
-            let help =
-                format!("write `value: \"true\"{kind}` instead, with the value of that variation{of_toggle}");
+            let word = scalar(one);
+            // A wrong value would reverse the prerequisite.
+            if let Some(is_on) = word.and_then(truth_of) {
+                return modifier::value_if(is_on, beside);
+            }
+            let of = word.map(|word| format!(" `{}`", shown(word))).unwrap_or_default();
+            let help = format!(
+                "write `value` instead, with the value of the variation{of} of that toggle, and its `type`"
+            );
             return Some(ForeignKey { help, stands_for: &["value", "type"] });
         }
         ("a variation", "default" | "isdefault") => {
@@ -316,6 +339,95 @@ fn meant_field<'n>(entries: &'n [(Node, Node)], what: &str, own: &str) -> Option
 fn has_field(entries: &[(Node, Node)], what: &str, known: &[&str]) -> bool {
     let is_field = |name: &str| known.contains(&name) || own_of(what, &plain(name)).is_some();
     entries.iter().any(|(key, _)| scalar(key).is_some_and(is_field))
+}
+
+/// The parts of a mapping that belong into one below it, which is missing.
+pub(super) struct Misplaced {
+    pub(super) help: String,
+    /// The mapping that is missing.
+    pub(super) stands_for: &'static [&'static str],
+    what: &'static str,
+    known: &'static [&'static str],
+}
+
+impl Misplaced {
+    /// Returns the parts of a content that are beside `disabled`, and those of a condition in a rule.
+    pub(super) fn of(what: &str, entries: &[(Node, Node)]) -> Option<Self> {
+        match what {
+            "a document" if meant_field(entries, what, "content").is_none() => {
+                let is_there = |name: &&&str| field(entries, name).is_some();
+                let parts: Vec<&str> = CONTENT.iter().filter(is_there).copied().collect();
+                let help = match parts.as_slice() {
+                    [] => return None,
+                    [_] => "write `content:` above it, and indent it below".to_owned(),
+                    parts => {
+                        format!(
+                            "write `content:` above it, and indent {} below",
+                            listed(&in_backticks(parts))
+                        )
+                    }
+                };
+                Some(Self { help, stands_for: &["content"], what: "`content`", known: CONTENT })
+            }
+            "a rule" if meant_field(entries, what, "conditions").is_none() => {
+                let part = |own| meant_field(entries, "a condition", own);
+                let text = |own| Some(format!("{own}: {}", quoted(&shown(part(own).and_then(scalar)?))));
+                let objects =
+                    part("objects").and_then(objects_of).map(|objects| format!("objects: [{objects}]"));
+                let all = [text("type"), text("subject"), text("predicate"), objects];
+                let parts: Vec<String> = all.into_iter().flatten().collect();
+                if parts.len() < 2 {
+                    return None;
+                }
+                let help = format!("write a condition: `conditions: [{{ {} }}]`", parts.join(", "));
+                Some(Self { help, stands_for: &["conditions"], what: "a condition", known: CONDITION })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.known.contains(&name)
+            || own_of(self.what, &plain(name)).is_some_and(|own| self.known.contains(own))
+    }
+}
+
+/// Returns whether a list has a mapping with this key.
+pub(super) fn is_in_items(list: &Node, name: &str) -> bool {
+    let has =
+        |node: &Node| matches!(&node.kind, NodeKind::Mapping(entries) if field(entries, name).is_some());
+    match &list.kind {
+        NodeKind::Sequence(items) => items.iter().any(has),
+        _ => has(list),
+    }
+}
+
+/// Returns the help on a file that is not a document, if documents are below its keys or in a list.
+pub(super) fn wrapped(root: &Node) -> Option<String> {
+    const EACH: &str = "write each toggle into a file of its own: its name is the key of the toggle";
+    let is_document = |node: &Node| {
+        let NodeKind::Mapping(entries) = &node.kind else { return false };
+        field(entries, "content").is_some() || field(entries, "variations").is_some()
+    };
+    match &root.kind {
+        NodeKind::Sequence(items) => match items.as_slice() {
+            [one] if is_document(one) => {
+                Some("remove the brackets or the dash around it: a document is not in a list".to_owned())
+            }
+            [first, ..] if is_document(first) => Some(EACH.to_owned()),
+            _ => None,
+        },
+        NodeKind::Mapping(entries) => match entries.as_slice() {
+            [(key, one)] if is_document(one) => Some(format!(
+                "remove `{}:` and the indentation below it: `disabled` and `content` begin at the start of a line",
+                shown(scalar(key)?)
+            )),
+            [(_, inner)] => wrapped(inner).map(|_| EACH.to_owned()),
+            [(_, first), ..] if is_document(first) => Some(EACH.to_owned()),
+            _ => None,
+        },
+        NodeKind::Refused | NodeKind::Scalar(..) => None,
+    }
 }
 
 /// Returns the help on a key that stands for `own`, if another entry is or stands for it as well: a rename would
@@ -706,7 +818,11 @@ fn value_of(node: &Node) -> Option<&str> {
 
 /// Returns the fields of a prerequisite on the toggle `key`, which serves `value` if it is known.
 fn prerequisite(key: &str, value: Option<&str>) -> String {
-    let value = value.unwrap_or("true");
+    let value = match value.map(|value| truth_of(value).ok_or(value)) {
+        Some(Ok(false)) => "false",
+        Some(Ok(true)) | None => "true",
+        Some(Err(value)) => value,
+    };
     let kind = ReturnType::of(&[value]).as_str();
     format!("key: {}, type: {kind}, value: {}", quoted(&shown(key)), quoted(&shown(value)))
 }

@@ -16,7 +16,10 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
             Some(negation(value, beside))
         }
         ("a prerequisite", "inverted" | "invert" | "negate" | "negated" | "not") => {
-            Some(other_value(value, beside))
+            Some(other_value(truth(value), beside))
+        }
+        ("a prerequisite", "predicate" | "operator" | "op" | "comparator" | "comparison") => {
+            Some(compared_value(scalar(value)?, beside))
         }
         ("a rule", "inverted" | "invert" | "negate" | "negated" | "not") => {
             let help = match truth(value) {
@@ -25,7 +28,9 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
             };
             Some(ForeignKey::only(help))
         }
-        ("a prerequisite", "enabled" | "isenabled" | "on" | "active") => value_if(truth(value)?, beside),
+        ("a prerequisite", "enabled" | "isenabled" | "on" | "active" | "state" | "status") => {
+            value_if(truth(value)?, beside)
+        }
         ("a prerequisite", "disabled" | "isdisabled" | "off" | "inactive") => {
             value_if(!truth(value)?, beside)
         }
@@ -119,11 +124,20 @@ fn is_of_mappings(value: &Node) -> bool {
     }
 }
 
-/// Returns the boolean that a word means.
+/// Returns the boolean that a word or a digit means.
 pub(super) fn truth(value: &Node) -> Option<bool> {
-    match scalar(value)?.to_lowercase().as_str() {
-        "true" | "yes" | "on" | "1" | "enabled" | "active" => Some(true),
-        "false" | "no" | "off" | "0" | "disabled" | "inactive" => Some(false),
+    match scalar(value)? {
+        "1" => Some(true),
+        "0" => Some(false),
+        word => truth_of(word),
+    }
+}
+
+/// Returns the boolean that a word means.
+pub(super) fn truth_of(word: &str) -> Option<bool> {
+    match word.to_lowercase().as_str() {
+        "true" | "yes" | "on" | "enabled" | "active" => Some(true),
+        "false" | "no" | "off" | "disabled" | "inactive" => Some(false),
         _ => None,
     }
 }
@@ -144,7 +158,7 @@ fn switch(what: &str, is_on: bool) -> ForeignKey {
 }
 
 /// Returns the help on a prerequisite that must be on or off.
-fn value_if(is_on: bool, beside: &[(Node, Node)]) -> Option<ForeignKey> {
+pub(super) fn value_if(is_on: bool, beside: &[(Node, Node)]) -> Option<ForeignKey> {
     let is_on = if is_on { "true" } else { "false" };
     if let Some(value) = field(beside, "value") {
         let help = match scalar(value) == Some(is_on) {
@@ -160,16 +174,25 @@ fn value_if(is_on: bool, beside: &[(Node, Node)]) -> Option<ForeignKey> {
     Some(ForeignKey { help, stands_for: &["value", "type"] })
 }
 
-/// Returns the help on a field that reverses a prerequisite.
-fn other_value(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
-    if truth(value) == Some(false) {
+/// Returns the help on the predicate of a prerequisite.
+fn compared_value(predicate: &str, beside: &[(Node, Node)]) -> ForeignKey {
+    match dialects::named("string", predicate) {
+        Some("is one of") => ForeignKey::only("remove it: the other toggle must serve exactly this value"),
+        Some("is not any of") => other_value(Some(true), beside),
+        _ => other_value(None, beside),
+    }
+}
+
+/// Returns the help on a field that reverses a prerequisite, or changes it in another way.
+fn other_value(is_reversed: Option<bool>, beside: &[(Node, Node)]) -> ForeignKey {
+    if is_reversed == Some(false) {
         return ForeignKey::only(
             "remove it: a prerequisite names the value that the other toggle must serve",
         );
     }
     let is_boolean = field(beside, "type").is_none_or(|kind| scalar(kind) == Some("boolean"));
     let wanted = field(beside, "value").map_or(Some(true), truth);
-    match wanted.filter(|_| is_boolean && truth(value).is_some()) {
+    match wanted.filter(|_| is_boolean && is_reversed.is_some()) {
         Some(wanted) => {
             let kind = if field(beside, "type").is_some() { "" } else { ", type: boolean" };
             let both = if field(beside, "value").is_some() { " instead of both" } else { " instead" };
@@ -177,8 +200,8 @@ fn other_value(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
             ForeignKey { help, stands_for: &["value", "type"] }
         }
         None => ForeignKey::only(
-            "do not just remove it: it reverses the prerequisite, which names the one value that the other toggle must \
-             serve. Name that value",
+            "do not just remove it: it changes which values of the other toggle are enough, and a prerequisite names one. \
+             Name that value",
         ),
     }
 }

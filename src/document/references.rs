@@ -552,12 +552,11 @@ impl References {
         place: Place,
         others: &mut impl Others<Error = E>,
     ) -> Result<Option<ReferenceProblem>, E> {
-        // A path or a whole id is not a key.
-        let name = key.rsplit('/').next().unwrap_or(key);
-        let name = [".yaml", ".yml"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-        let Some(similar) = others.similar(name)? else {
+        let path = [".yaml", ".yml"].iter().find_map(|end| key.strip_suffix(end)).unwrap_or(key);
+        let Some(similar) = others.similar(path)? else {
             return Ok(None);
         };
+        let name = path.rsplit('/').next().unwrap_or(path);
         // Who writes `!a` means that `a` serves another value.
         let bare = undenied(name).filter(|bare| similar.is_none() && self.can_need(node, bare));
         let denied = match bare {
@@ -570,6 +569,11 @@ impl References {
             None if denied.is_some() => format!(
                 "write `key: {}`, and the value that it must serve instead, such as `value: \"false\"`",
                 denied.unwrap_or_default()
+            ),
+            None if key.contains('/') => format!(
+                "name a toggle of the same project and environment by its key alone, or remove the prerequisite, which \
+                 nobody meets ({})",
+                sdks::without_toggle(self.sdks)
             ),
             None => format!(
                 "add its document, or remove the prerequisite; if the service does not have it either, nobody meets it ({})",
@@ -608,7 +612,7 @@ impl References {
 pub(crate) trait Others {
     type Error;
 
-    /// Returns the similar key of a document, if there is one. None if the other documents are not known at
+    /// Returns the similar key of a document, if there is one; `key` can be a path or a whole id. None if the other documents are not known at
     /// all.
     fn similar(&mut self, key: &str) -> Result<Option<Option<String>>, Self::Error>;
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::check;
 use super::check::{CONDITIONS, Check, ROLLOUT, condition_example, example, needs_split, quoted};
 use super::finding::{Finding, Spot, add, is_affordable, shown};
-use super::foreign::{self, ReadVariations};
+use super::foreign::{self, Misplaced, ReadVariations};
 use super::meant;
 use super::node::{Node, NodeKind, Span, Style, is_null, quoted as quoted_text};
 use super::resolve::{
@@ -38,9 +38,9 @@ fn is_a_document(root: &Node) -> bool {
     match &root.kind {
         // A document has two keys; a mapping without one of them among the first hundred is not a document.
         NodeKind::Mapping(entries) => entries.iter().take(100).any(|(key, _)| {
-            // `comment` and `<<` have errors that explain more than "not a document".
+            // These have errors that explain more than "not a document".
             matches!(&key.kind, NodeKind::Scalar(text, _)
-                if matches!(text.as_str(), "comment" | "<<") || closest(text, DOCUMENT.iter().copied()).is_some())
+                if matches!(text.as_str(), "comment" | "<<" | "variations" | "defaultServe" | "disabledServe") || closest(text, DOCUMENT.iter().copied()).is_some())
         }),
         // An alias was reported already.
         NodeKind::Refused => true,
@@ -54,9 +54,10 @@ fn not_a_document(root: &Node) -> Finding {
         first_line_of(root),
         "not a document: it has neither `disabled` nor `content`",
     )
-    .help(
-        "if documents are in a separate folder, set `--root` to it; files and folders whose names begin with `_` are never read",
-    )
+    .help(foreign::wrapped(root).unwrap_or_else(|| {
+        "if documents are in a separate folder, set `--root` to it; files and folders whose names begin with `_` are never read"
+            .to_owned()
+    }))
 }
 
 /// Returns the span of a scalar, or of the first key or item of a collection.
@@ -212,6 +213,7 @@ impl ShapeReader<'_> {
         };
         let mut entries: Vec<Field<'n>> = Vec::new();
         let (mut has_unknown, mut meant) = (false, Vec::new());
+        let mut misplaced = Misplaced::of(what, all).map(|misplaced| (misplaced, false));
         for (at, (key, value)) in all.iter().enumerate() {
             let NodeKind::Scalar(name, _) = &key.kind else {
                 let message = "a key must be a word, not a collection";
@@ -222,6 +224,16 @@ impl ShapeReader<'_> {
                 continue;
             };
             if !known.contains(&name.as_str()) {
+                if let Some((misplaced, is_reported)) = misplaced.as_mut().filter(|(own, _)| own.has(name)) {
+                    if !*is_reported {
+                        let message = format!("{what} has no `{}`", shown(name));
+                        let finding = Finding::at(&check::UNKNOWN_KEY, key.span, message);
+                        self.add(finding.help(misplaced.help.as_str()));
+                    }
+                    *is_reported = true;
+                    meant.extend_from_slice(misplaced.stands_for);
+                    continue;
+                }
                 let before = at.checked_sub(1).and_then(|before| all.get(before));
                 match meant::cut_at_comma(before, &all[at], |key| known.contains(&key)) {
                     Some(cut) => {
@@ -328,7 +340,7 @@ impl ShapeReader<'_> {
         help: &str,
     ) -> Option<Field<'n>> {
         let found = fields.optional(name);
-        if found.is_none() && !fields.meant.contains(&name) {
+        if found.is_none() && !fields.meant.contains(&name) && !fields.has_below(name) {
             // The unknown key may stand for them, and without them, the rule matches everyone.
             let help = match name {
                 "conditions" if fields.has_unknown => CONDITIONS,
@@ -422,6 +434,17 @@ impl ShapeReader<'_> {
 }
 
 impl<'n> Fields<'n> {
+    /// Returns whether a part is one level too deep, which is reported there.
+    fn has_below(&self, name: &str) -> bool {
+        let lists: &[&str] = match self.what {
+            "a document" => &["content"],
+            "`content`" => &["prerequisites", "rules", "variations"],
+            "a rule" if name == "serve" => &["conditions"],
+            _ => &[],
+        };
+        lists.iter().filter_map(|list| self.optional(list)).any(|list| foreign::is_in_items(list.node, name))
+    }
+
     pub(super) fn optional(&self, name: &str) -> Option<Field<'n>> {
         self.entries.iter().find(|field| field.name == name).copied()
     }

@@ -585,6 +585,7 @@ impl<T: Trees<Error = source::Error>> document::Others for Environment<'_, '_, T
         if self.library.is_alone {
             return Ok(None);
         }
+        let Some(key) = self.without_place(key) else { return Ok(Some(None)) };
         let is_affordable = self.library.comparisons > 0;
         let keys = self.library.keys(self.place.project(), self.place.environment_key())?;
         let count = keys.len();
@@ -613,6 +614,19 @@ impl<T: Trees<Error = source::Error>> document::Others for Environment<'_, '_, T
         let found: Vec<Outline> =
             self.siblings.iter().filter_map(id).filter_map(find).map(|at| self.noted[at].outline).collect();
         found.iter().all(|one| one.has_waiver) && found.windows(2).any(|two| two[0].kind != two[1].kind)
+    }
+}
+
+impl<T> Environment<'_, '_, T> {
+    /// Returns the key in a path or a whole id; none if it is that of another project or environment.
+    fn without_place<'k>(&self, path: &'k str) -> Option<&'k str> {
+        let Some((folders, key)) = path.rsplit_once('/') else { return Some(path) };
+        let places = [self.place.project(), self.place.environment_key()];
+        let is_place = |folder: &&str| places.iter().any(|place| place.eq_ignore_ascii_case(folder));
+        let (own, other): (Vec<&str>, Vec<&str>) =
+            folders.split('/').filter(|folder| !folder.is_empty()).partition(is_place);
+        // A layout can have other folders, beside both.
+        (other.is_empty() || own.len() == places.len()).then_some(key)
     }
 }
 

@@ -1008,3 +1008,33 @@ fn a_chain_through_all_documents_is_checked_with_linear_output() {
     let each = (large - small) / 40;
     assert!((small / 40).abs_diff(each) < each / 10, "{small} {large}");
 }
+
+/// Another toggle, or the opposite of a value, is not a misspelling.
+#[test]
+fn the_help_on_an_unknown_prerequisite_never_means_another_toggle() {
+    let help = |key: &str| {
+        let world = World::new();
+        world.repo.file("shop/prod/base.yaml", toggle(&[], SWITCH));
+        world.repo.file("other/prod/base.yaml", toggle(&[], SWITCH));
+        world.repo.file("shop/prod/search.yaml", toggle(&[&needs(&format!("\"{key}\""))], SWITCH));
+        world.repo.commit("Add toggles");
+        let json = featureprobe(world.validate()).set("output", "json").exit_in(&[0, 3]).any_stderr().json();
+        json["findings"][0]["help"].as_str().unwrap().to_owned()
+    };
+    let opposite = "write `key: base`, and the value that it must serve instead, such as `value: \"false\"`";
+    let elsewhere = "name a toggle of the same project and environment by its key alone";
+    for (key, expected) in [
+        ("bsae", "did you mean `base`?"),
+        ("shop/prod/base", "did you mean `base`?"),
+        ("prod/base.yaml", "did you mean `base`?"),
+        ("!base", opposite),
+        ("-base", opposite),
+        ("!other", "add its document"),
+        ("other/prod/base", elsewhere),
+        ("other/base", elsewhere),
+        ("shop/staging/base", elsewhere),
+    ] {
+        let help = help(key);
+        assert!(help.starts_with(expected), "{key}: {help}");
+    }
+}

@@ -670,9 +670,9 @@ const MISTAKES: &[Mistake] = &[
     ),
     mistake(
         "content:\n",
-        "content:\n  prerequisites: [{ key: x, variation: 1 }]\n",
+        "content:\n  prerequisites: [{ key: x, variation: disabled }]\n",
         "3:29 unknown-key: a prerequisite has no `variation`",
-        "variation: 1",
+        "variation: disabled",
     ),
     mistake(
         "content:\n",

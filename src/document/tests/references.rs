@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use super::*;
 use crate::document::references::{Others, ReferenceProblem, References, diagnose, disagreement};
-use crate::model::{Prerequisite, ReturnType, Rule, Sdks, ServiceKind, closest};
+use crate::model::{Prerequisite, ReturnType, Rule, Sdks, ServiceKind};
 
 /// A repository in which every key that is asked for is unknown, and every toggle is of one environment.
 struct OneEnvironment<'a>(&'a BTreeMap<String, Targeting>);
@@ -465,48 +465,6 @@ impl Others for Similar {
 
     fn is_waived_text(&self, _: &str) -> bool {
         false
-    }
-}
-
-/// A repository that has this toggle alone.
-struct Only(&'static str);
-
-impl Others for Only {
-    type Error = Infallible;
-
-    fn similar(&mut self, key: &str) -> Result<Option<Option<String>>, Infallible> {
-        Ok(Some(closest(key, [self.0]).map(str::to_owned)))
-    }
-
-    fn types(&mut self, _: &str) -> Result<Vec<ReturnType>, Infallible> {
-        Ok(Vec::new())
-    }
-}
-
-/// Who writes `!accounts` means that `accounts` serves another value.
-#[test]
-fn a_prerequisite_with_a_sign_that_denies_it_gets_the_toggle_with_another_value() {
-    for (key, help) in [
-        (
-            "!accounts",
-            "write `key: accounts`, and the value that it must serve instead, such as `value: \"false\"`",
-        ),
-        (
-            "-accounts",
-            "write `key: accounts`, and the value that it must serve instead, such as `value: \"false\"`",
-        ),
-        ("!acounts", "add its document"),
-        ("!other", "add its document"),
-        ("acounts", "did you mean `accounts`?"),
-    ] {
-        let all = graph(&[("checkout", &[key]), ("accounts", &[])]);
-        let mut graph = References::new(ServiceKind::FeatureProbe, Sdks::NONE);
-        let node = graph.node("checkout").0;
-        let keys = graph.fill(node, &Payload::new(&all["checkout"]));
-        graph.connect(node, keys.iter().map(|_| None).collect());
-        let found = graph.problems(&[node], &mut Only("accounts")).unwrap_or_else(|never| match never {});
-        let unknown = found[0].iter().find(|one| one.label() == "warning unknown-prerequisite").unwrap();
-        assert!(unknown.help().starts_with(help), "{key}: {}", unknown.help());
     }
 }
 

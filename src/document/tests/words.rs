@@ -492,3 +492,127 @@ fn no_name_is_suggested_without_the_sign_that_denies_it() {
         }
     }
 }
+
+/// A part that is one level too deep, or not deep enough, is not missing as well.
+#[test]
+fn a_part_one_level_off_has_one_finding() {
+    let content = DOCUMENT.split_once("content:\n").unwrap().1;
+    let outdented: String = content.lines().map(|line| format!("{}\n", &line[2..])).collect();
+    let conditions = "      conditions:\n        - { type: string, subject: country, predicate: is one of, objects: [AT] }\n";
+    let serve = "      serve: { variation: \"on\" }\n";
+    let in_condition = conditions.replace("objects: [AT]", "objects: [AT], serve: { variation: \"on\" }");
+    let in_rule =
+        "      type: string\n      subject: country\n      predicate: is one of\n      objects: [AT]\n";
+    let of_another_tool =
+        "      attribute: country\n      type: string\n      operator: IN\n      values: [AT]\n";
+    let written = "write a condition: `conditions: [{ type: \"string\", subject: \"country\", predicate: ";
+    for (text, help) in [
+        (
+            DOCUMENT.replace("disabled: false\ncontent:\n", "content:\n  disabled: false\n"),
+            "write it beside `content`, not below",
+        ),
+        (
+            format!("disabled: false\n{outdented}"),
+            "write `content:` above it, and indent `rules`, `disabledServe`, `defaultServe`, `variations` and `prerequisites` \
+             below",
+        ),
+        ("disabled: false\nvariations: []\n".to_owned(), "write `content:` above it, and indent it below"),
+        (
+            DOCUMENT.replace(conditions, &in_condition).replace(serve, ""),
+            "write it beside `conditions`, not below",
+        ),
+        (DOCUMENT.replace(conditions, in_rule), written),
+        (DOCUMENT.replace(conditions, of_another_tool), written),
+        (
+            DOCUMENT
+                .replace("  defaultServe: { select: 0 }", "")
+                .replace(serve, "      defaultServe: { select: 0 }\n      serve: { select: 1 }\n"),
+            "write it beside `rules`, not below",
+        ),
+        (
+            DOCUMENT
+                .replace("  disabledServe: { variation: \"off\" }\n", "")
+                .replace("description: New", "disabledServe: { variation: \"off\" }"),
+            "write it beside `variations`, not below",
+        ),
+    ] {
+        let (_, found) = only(&text);
+        assert!(found.starts_with(help), "{found}\n{text}");
+        if let Some(condition) = found.strip_prefix("write a condition: ") {
+            let condition = format!("      {}\n", condition.trim_matches('`'));
+            let fixed = DOCUMENT.replace(conditions, &condition).replace("\"IN\"", "is one of");
+            assert_eq!(errors(&fixed), [], "{fixed}");
+        }
+    }
+    let indented = |by: usize, text: &str| -> String {
+        text.lines().map(|line| format!("{}{line}\n", " ".repeat(by))).collect()
+    };
+    let one = indented(2, DOCUMENT);
+    let each = "write each toggle into a file of its own";
+    for (text, help) in [
+        (outdented.clone(), "write `content:` above it"),
+        (format!("toggle:\n{one}"), "remove `toggle:` and the indentation below it"),
+        (format!("a:\n{one}b:\n{one}"), each),
+        (format!("flags:\n  a:\n{}  b:\n{}", indented(4, DOCUMENT), indented(4, DOCUMENT)), each),
+        (format!("-{}", &one[1..]), "remove the brackets or the dash"),
+        (format!("-{}-{}", &one[1..], &one[1..]), each),
+        ("on: push\njobs: {}\n".to_owned(), "if documents are in a separate folder"),
+        ("rules: [a]\nextends: b\n".to_owned(), "if documents are in a separate folder"),
+    ] {
+        let found = errors(&text);
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert!(helps.iter().any(|found| found.starts_with(help)), "{helps:?}\n{text}");
+        assert!(helps.len() == 1 || text == outdented, "{helps:?}\n{text}");
+    }
+}
+
+/// The value of the other toggle is never the opposite of what is written.
+#[test]
+fn a_prerequisite_in_another_form_keeps_its_value() {
+    let own = "{ key: accounts, type: string, value: blue }";
+    for (written, fixed) in [
+        ("{ key: b, variation: \"off\" }", "{ key: b, value: \"false\", type: boolean }"),
+        ("{ key: b, variation: [on] }", "{ key: b, value: \"true\", type: boolean }"),
+        ("{ key: b, serves: \"off\" }", "{ key: b, value: \"false\", type: boolean }"),
+        ("{ key: b, state: DISABLED }", "{ key: b, value: \"false\", type: boolean }"),
+        ("{ key: b, enabled: false }", "{ key: b, value: \"false\", type: boolean }"),
+        ("{ key: b, variation: 1 }", ""),
+        ("{ key: b, variation: \"zz\" }", ""),
+        ("{ b: on }", "{ key: \"b\", type: boolean, value: \"true\" }"),
+        ("{ b: \"off\" }", "{ key: \"b\", type: boolean, value: \"false\" }"),
+        ("{ b: 1 }", "{ key: \"b\", type: number, value: \"1\" }"),
+        ("{ feature: true }", "{ key: \"feature\", type: boolean, value: \"true\" }"),
+        (
+            "{ key: b, type: boolean, predicate: \"!=\", value: \"true\" }",
+            "{ key: b, type: boolean, value: \"false\" }",
+        ),
+        (
+            "{ key: b, type: boolean, operator: IN, value: \"true\" }",
+            "{ key: b, type: boolean, value: \"true\" }",
+        ),
+        ("{ key: b, type: number, predicate: \">\", value: \"1\" }", "-"),
+        ("{ key: b, type: string, predicate: \"!=\", value: red }", "-"),
+    ] {
+        let (_, help) = only(&DOCUMENT.replace(own, written));
+        match fixed {
+            "" => assert!(
+                help.starts_with("write `value` instead, with the value of the variation `"),
+                "{help}"
+            ),
+            "-" => assert!(help.starts_with("do not just remove it"), "{written}: {help}"),
+            fixed => {
+                let is_written = written.contains("IN") && help.starts_with("remove it");
+                let parts = ["value: \"true\"", "value: \"false\"", "value: \"1\""];
+                let part = parts.iter().find(|part| fixed.contains(**part)).unwrap();
+                assert!(is_written || help.contains(part), "{written}: {help}");
+                assert_eq!(errors(&DOCUMENT.replace(own, fixed)), []);
+            }
+        }
+    }
+    let (_, help) =
+        only(&DOCUMENT.replace("\n    - { key: accounts, type: string, value: blue }", " { b: on, c: red }"));
+    assert_eq!(
+        help,
+        "write a list: `prerequisites: [{ key: \"b\", type: boolean, value: \"true\" }, { key: \"c\", type: string, value: \"red\" }]`"
+    );
+}
