@@ -49,7 +49,22 @@ pub(super) const NAMES: &[(&str, &str, &[&str])] = &[
             "filters",
         ],
     ),
-    ("a condition", "subject", &["contextname", "attribute", "property", "trait", "field"]),
+    (
+        "a condition",
+        "subject",
+        &[
+            "contextname",
+            "attribute",
+            "property",
+            "trait",
+            "field",
+            "key",
+            "name",
+            "attr",
+            "attributename",
+            "attributekey",
+        ],
+    ),
     ("a condition", "predicate", &["operator", "op", "comparator", "comparison"]),
     ("a condition", "objects", &["values", "value"]),
     ("a rule", "name", &["id", "key", "title", "label", "description", "rulename", "ruleid"]),
@@ -58,6 +73,11 @@ pub(super) const NAMES: &[(&str, &str, &[&str])] = &[
         "a serve",
         "variation",
         &[
+            "serve",
+            "serves",
+            "default",
+            "returns",
+            "result",
             "variant",
             "name",
             "key",
@@ -185,6 +205,12 @@ pub(super) fn key(
             }));
         }
         ("`content`", "disabled") => return Some(ForeignKey::only("write it beside `content`, not below")),
+        ("a condition", "percentage" | "percent" | "rollout" | "rolloutpercentage" | "split") => {
+            let help = format!("a rule has this in its `serve`, not in a condition: {}", *ROLLOUT);
+            let stands_for: &[_] =
+                if beside.len() == 1 { &["type", "subject", "predicate", "objects"] } else { &[] };
+            return Some(ForeignKey { help, stands_for });
+        }
         ("a condition", "serve" | "conditions") => {
             return Some(ForeignKey::only("write it beside `conditions`, not below"));
         }
@@ -346,6 +372,7 @@ pub(super) struct Misplaced {
     pub(super) help: String,
     /// The mapping that is missing.
     pub(super) stands_for: &'static [&'static str],
+    owner: &'static str,
     what: &'static str,
     known: &'static [&'static str],
 }
@@ -367,10 +394,26 @@ impl Misplaced {
                         )
                     }
                 };
-                Some(Self { help, stands_for: &["content"], what: "`content`", known: CONTENT })
+                Some(Self {
+                    help,
+                    stands_for: &["content"],
+                    owner: "a document",
+                    what: "`content`",
+                    known: CONTENT,
+                })
             }
             "a rule" if meant_field(entries, what, "conditions").is_none() => {
-                let part = |own| meant_field(entries, "a condition", own);
+                // `name` and `key` are the name of the rule.
+                let is_meant = |key: &Node, own| {
+                    let name = scalar(key).filter(|name| !RULE.contains(name)).map(plain);
+                    name.is_some_and(|name| {
+                        own_of(what, &name).is_none() && own_of("a condition", &name) == Some(&own)
+                    })
+                };
+                let part = |own| {
+                    let meant = || entries.iter().find(|(key, _)| is_meant(key, own)).map(|(_, value)| value);
+                    field(entries, own).or_else(meant)
+                };
                 let text = |own| Some(format!("{own}: {}", quoted(&shown(part(own).and_then(scalar)?))));
                 let objects =
                     part("objects").and_then(objects_of).map(|objects| format!("objects: [{objects}]"));
@@ -380,15 +423,22 @@ impl Misplaced {
                     return None;
                 }
                 let help = format!("write a condition: `conditions: [{{ {} }}]`", parts.join(", "));
-                Some(Self { help, stands_for: &["conditions"], what: "a condition", known: CONDITION })
+                Some(Self {
+                    help,
+                    stands_for: &["conditions"],
+                    owner: "a rule",
+                    what: "a condition",
+                    known: CONDITION,
+                })
             }
             _ => None,
         }
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
+        let plain = plain(name);
         self.known.contains(&name)
-            || own_of(self.what, &plain(name)).is_some_and(|own| self.known.contains(own))
+            || own_of(self.owner, &plain).is_none() && own_of(self.what, &plain).is_some()
     }
 }
 
@@ -447,7 +497,8 @@ fn kept(what: &str, own: &str, name: &str, beside: &[(Node, Node)]) -> Option<St
 /// Returns what a key of a condition means that is an attribute or a predicate, with what it is compared:
 /// `{ country: AT }`, `{ subject: country, in: [AT] }`.
 fn comparison(name: &str, plain: &str, value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
-    if beside.len() == 1 && own_of("a condition", plain).is_none() {
+    let is_attribute = matches!(plain, "key" | "name") || own_of("a condition", plain).is_none();
+    if beside.len() == 1 && is_attribute {
         let help = format!("write `{}`", shorthand(name, value)?);
         return Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] });
     }
@@ -474,7 +525,18 @@ fn comparison(name: &str, plain: &str, value: &Node, beside: &[(Node, Node)]) ->
 
 /// Returns the condition that an attribute with its values means.
 fn shorthand(subject: &str, values: &Node) -> Option<String> {
-    let (subject, objects) = (quoted(&shown(subject)), objects_of(values)?);
+    let subject = quoted(&shown(subject));
+    // `{ country: { in: [AT] } }`
+    if let NodeKind::Mapping(entries) = &values.kind {
+        let [(predicate, values)] = entries.as_slice() else { return None };
+        let types = dialects::other_types("", scalar(predicate)?);
+        let (kind, predicate) = types.first()?;
+        let (predicate, objects) = (quoted(predicate), objects_of(values)?);
+        return Some(format!(
+            "type: {kind}, subject: {subject}, predicate: {predicate}, objects: [{objects}]"
+        ));
+    }
+    let objects = objects_of(values)?;
     Some(format!("type: string, subject: {subject}, predicate: is one of, objects: [{objects}]"))
 }
 
@@ -659,10 +721,10 @@ pub(super) fn bare_split<'n>(
     variations: &ReadVariations,
 ) -> Option<(&'n Node, Option<String>)> {
     let NodeKind::Mapping(entries) = &value.kind else { return None };
-    let is_share = |(key, share): &(Node, Node)| {
-        scalar(key).is_some_and(|name| variations.has(name)) && meant::only_share(share).is_some()
-    };
-    let (first, _) = entries.first().filter(|_| entries.iter().all(is_share))?;
+    let is_share = |(key, share): &(Node, Node)| scalar(key).is_some() && meant::only_share(share).is_some();
+    let is_named = |(key, _): &(Node, Node)| scalar(key).is_some_and(|name| variations.has(name));
+    let is_split = entries.iter().all(is_share) && entries.iter().any(is_named);
+    let (first, _) = entries.first().filter(|_| is_split)?;
     Some((first, meant::split(value, &variations.names)))
 }
 
@@ -711,17 +773,22 @@ pub(super) fn missing_in_variation(own: &str, variation: &Node, all: &ReadVariat
 }
 
 /// Returns the help on a `select` that is not an index.
-pub(super) fn select(value: &Node, variations: &[String]) -> Option<String> {
+pub(super) fn select(value: &Node, variations: &ReadVariations) -> Option<String> {
     let value = match &value.kind {
         NodeKind::Sequence(items) if items.len() == 1 => &items[0],
         _ => value,
     };
     let text = scalar(value).filter(|text| !value.is_null() && !text.is_empty())?;
-    if variations.iter().any(|name| name == text) {
+    if variations.has(text) {
         return Some(format!("write `variation: {}` instead", quoted(&shown(text))));
     }
     let whole = text.strip_suffix(".0").unwrap_or(text);
-    let index = whole.parse::<usize>().ok().filter(|index| *index < variations.len())?;
+    let index = whole.parse::<usize>().ok().filter(|index| *index < variations.names.len());
+    let Some(index) = index else {
+        return variations
+            .with_value(text)
+            .map(|index| format!("write `{}` instead", variations.choice(index)));
+    };
     Some(match &value.kind {
         NodeKind::Scalar(_, Style::Quoted) => format!("write `select: {index}`, without quotes"),
         _ => format!("write `select: {index}`"),

@@ -423,7 +423,8 @@ impl ServeChecker<'_> {
             NameError::Unknown => {
                 let names = self.variations.iter().filter_map(|variation| variation.name.as_deref());
                 let names = names.filter(|name| !name.is_empty());
-                let help = suggest(self.findings, name, names.clone()).unwrap_or_else(|| {
+                let help = suggest(self.findings, name, names.clone()).or_else(|| self.by_value(name));
+                let help = help.unwrap_or_else(|| {
                     // A hostile document can have any number of names, so the help shows only the first ones.
                     let names: Vec<String> = names.take(8).map(|name| format!("`{}`", shown(name))).collect();
                     match names.as_slice() {
@@ -435,6 +436,16 @@ impl ServeChecker<'_> {
             }
         };
         add(self.findings, at.finding(check, part, message).help(help));
+    }
+
+    /// Returns the help on the value of a variation in place of its name.
+    fn by_value(&self, name: &str) -> Option<String> {
+        let values = self.variations.iter().take(MOST_COMPARED);
+        let mut same = values.filter(|variation| variation.value.as_deref() == Some(name));
+        let own = same.next()?.name.as_deref().filter(|own| !own.is_empty())?;
+        same.next().is_none().then(|| {
+            format!("write `{}`, the name of the variation with this value", node::quoted(&shown(own)))
+        })
     }
 
     fn split(&mut self, split: Option<&RawSplit>, error: SplitError, at: &At<'_>) {

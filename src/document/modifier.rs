@@ -12,7 +12,7 @@ use super::node::{Node, NodeKind, quoted};
 /// the key in lower case, without `_` and `-`.
 pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
     match (what, plain) {
-        ("a condition", "inverted" | "invert" | "negate" | "negated" | "not") => {
+        ("a condition", "inverted" | "invert" | "negate" | "negated" | "not") if !is_of_mappings(value) => {
             Some(negation(value, beside))
         }
         ("a prerequisite", "inverted" | "invert" | "negate" | "negated" | "not") => {
@@ -66,7 +66,10 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
             };
             Some(ForeignKey { help, stands_for: &["conditions"] })
         }
-        ("a condition", _) if is_of_mappings(value) => Some(ForeignKey::only(Quantifier::of(plain)?.help())),
+        ("a condition", _) if is_of_mappings(value) => {
+            let help = Quantifier::of(plain)?.help().to_owned();
+            Some(ForeignKey { help, stands_for: if beside.len() == 1 { CONDITION } else { &[] } })
+        }
         _ => None,
     }
 }
@@ -206,6 +209,9 @@ fn other_value(is_reversed: Option<bool>, beside: &[(Node, Node)]) -> ForeignKey
     }
 }
 
+/// The parts of a condition that are never missing.
+const CONDITION: &[&str] = &["type", "subject", "predicate", "objects"];
+
 /// What the predicate of a condition and its objects are called.
 const PREDICATES: &[&str] = &["predicate", "operator", "op"];
 const OBJECTS: &[&str] = &["objects", "values", "value"];
@@ -288,6 +294,11 @@ fn negation(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
     }
     let kind = field(beside, "type").and_then(scalar).unwrap_or_default();
     let (written, objects) = compared(beside);
+    if written.is_none() && ["segment", "segments"].iter().any(|name| field(beside, name).is_some()) {
+        return ForeignKey::only(
+            "correct the segment first: then, the predicate `is not in` says the opposite",
+        );
+    }
     let is_one = objects.len() == 1 && scalar(&objects[0]).is_some();
     if written.is_some_and(|word| is_pattern(word, objects)) {
         return ForeignKey::only(

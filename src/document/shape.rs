@@ -295,7 +295,9 @@ impl ShapeReader<'_> {
             Finding::at(&check::UNKNOWN_KEY, span, message).help(foreign.help)
         } else if what == "a serve" && (ROLLOUTS.contains(&name) || split.is_some()) {
             let message = format!("a serve has no `{}`", shown(name));
-            Finding::at(&check::UNKNOWN_KEY, span, message).help(rollout(split))
+            let is_known = |(key, _): &(Node, Node)| matches!(&key.kind, NodeKind::Scalar(own, _) if known.contains(&own.as_str()));
+            let both = if all.iter().any(is_known) { "one `split` says both: " } else { "" };
+            Finding::at(&check::UNKNOWN_KEY, span, message).help(format!("{both}{}", rollout(split)))
         } else {
             let cut = name.split_once(' ').filter(|(key, rest)| known.contains(key) && !rest.is_empty());
             let (spaced, without_colon) =
@@ -460,11 +462,13 @@ const SERVE: &[&str] = &["select", "variation", "split"];
 const ROLLOUTS: &[&str] = &[
     "distribution",
     "fractional",
+    "percent",
     "percentage",
     "percentages",
     "rollout",
     "rolloutPercentage",
     "variations",
+    "weight",
     "weights",
 ];
 pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
@@ -702,11 +706,8 @@ impl ShapeReader<'_> {
             Err(problem) => problem?,
         };
         // A hostile document can have any number of serves and of variations.
-        let help = if is_affordable(self.findings) {
-            foreign::select(field.node, &self.variations.names)
-        } else {
-            None
-        };
+        let help =
+            if is_affordable(self.findings) { foreign::select(field.node, &self.variations) } else { None };
         self.problem(field, Some(Problem { help: help.or(problem.help), ..problem }));
         None
     }

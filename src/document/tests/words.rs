@@ -398,6 +398,51 @@ fn a_key_that_changes_what_matches_is_written_otherwise_or_not_just_removed() {
     }
 }
 
+/// Whatever a condition has been made of, it has one finding.
+#[test]
+fn a_condition_in_another_form_has_one_finding() {
+    let own = "{ type: string, subject: country, predicate: is one of, objects: [AT] }";
+    for (written, help) in [
+        ("{ not: { country: AT } }", "do not just remove it: it reverses"),
+        (
+            "{ or: [{ country: AT }, { plan: a }] }",
+            "do not just remove it: all conditions of a rule must match",
+        ),
+        ("{ and: [{ country: AT }] }", "remove it: all conditions of a rule must match"),
+        ("{ percentage: 25 }", "a rule has this in its `serve`, not in a condition"),
+        (
+            "{ key: [a, b] }",
+            "write `type: string, subject: \"key\", predicate: is one of, objects: [\"a\", \"b\"]`",
+        ),
+        (
+            "{ country: { in: [AT] } }",
+            "write `type: string, subject: \"country\", predicate: \"is one of\", objects: [\"AT\"]`",
+        ),
+        (
+            "{ country: { neq: AT } }",
+            "write `type: string, subject: \"country\", predicate: \"is not any of\", objects: [\"AT\"]`",
+        ),
+        (
+            "{ age: { gte: 18 } }",
+            "write `type: number, subject: \"age\", predicate: \">=\", objects: [\"18\"]`",
+        ),
+    ] {
+        let (_, found) = only(&DOCUMENT.replace(own, written));
+        assert!(found.starts_with(help), "{written}: {found}");
+        if let Some(fixed) = found.strip_prefix("write `") {
+            let fixed = format!("{{ {} }}", fixed.trim_end_matches('`'));
+            assert_eq!(errors(&DOCUMENT.replace(own, &fixed)), [], "{fixed}");
+        }
+    }
+    let found = errors(&DOCUMENT.replace(own, "{ segment: staff, negate: true }"));
+    let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+    let expected = [
+        "write `type: segment, predicate: is in, objects: [\"staff\"]` instead",
+        "correct the segment first: then, the predicate `is not in` says the opposite",
+    ];
+    assert_eq!(helps, expected);
+}
+
 #[test]
 fn a_serve_in_another_form_is_written_with_a_name_or_a_split() {
     for (own, fixed) in [
@@ -408,6 +453,10 @@ fn a_serve_in_another_form_is_written_with_a_name_or_a_split() {
         ("{ index: 1 }", "{ variation: \"on\" }"),
         ("{ id: \"off\" }", "{ variation: \"off\" }"),
         ("{ \"on\": true }", "{ variation: \"on\" }"),
+        ("{ serve: \"on\" }", "{ variation: \"on\" }"),
+        ("{ select: blue }", "{ variation: \"on\" }"),
+        ("{ variation: blue }", "{ variation: \"on\" }"),
+        ("{ split: { blue: 100 } }", "{ split: { \"on\": 100 } }"),
         ("{ \"on\": 20, \"off\": 80 }", "{ split: { \"on\": 20, \"off\": 80 } }"),
         ("{ \"on\": 0.25, \"off\": 0.75 }", "{ split: { \"on\": 25, \"off\": 75 } }"),
         ("{ \"on\": 100 }", "{ split: { \"on\": 100 } }"),
@@ -422,6 +471,12 @@ fn a_serve_in_another_form_is_written_with_a_name_or_a_split() {
         }
         assert!(fixed.contains(written(&help).trim_start_matches("defaultServe: ")), "{own}: {help}");
         assert_eq!(errors(&DOCUMENT.replace(SERVES[2], &format!("defaultServe: {fixed}"))), [], "{help}");
+    }
+    for own in
+        ["variation: \"on\", percentage: 25", "variation: \"on\", weight: 25", "select: 0, rollout: 25"]
+    {
+        let (_, help) = only(&DOCUMENT.replace(SERVES[2], &format!("defaultServe: {{ {own} }}")));
+        assert!(help.starts_with("one `split` says both: write a split, such as `split: {"), "{own}: {help}");
     }
     // Index and value are those of two variations.
     let text = DOCUMENT.replace("value: red", "value: 1").replace("value: blue, d", "value: 0, d");
