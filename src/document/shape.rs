@@ -751,7 +751,7 @@ impl ShapeReader<'_> {
                 for (at, entry) in entries.iter().enumerate() {
                     let (key, node) = entry;
                     let before = at.checked_sub(1).and_then(|before| entries.get(before));
-                    let is_key = |name: &str| self.variations.iter().any(|known| known == name);
+                    let is_key = |name: &str| self.variations.names.iter().any(|known| known == name);
                     if let Some(cut) = meant::cut_at_comma(before, entry, is_key) {
                         self.add(Finding::at(&check::WRONG_TYPE, key.span, cut.message()).help(cut.help));
                         continue;
