@@ -332,12 +332,8 @@ impl<'a> Walk<'a> {
         open: &mut Open,
         is_same: &mut IsSame<'_>,
     ) -> Result<Open, Error> {
-        let (mut added, mut moved) = (Vec::new(), Open::default());
-        open.take_added("", &mut added);
-        if added.is_empty() {
-            return Ok(moved);
-        }
-        let tree = self.commit(parent)?.0.tree;
+        let mut moved = Open::default();
+        let Some((added, tree)) = self.added(parent, open)? else { return Ok(moved) };
         let mut removed = HashMap::new();
         self.removed("", Some(commit.tree), Some(tree), &mut removed)?;
         for (path, number) in added {
@@ -369,12 +365,8 @@ impl<'a> Walk<'a> {
         open: &mut Open,
         is_same: &mut IsSame<'_>,
     ) -> Result<Open, Error> {
-        let (mut added, mut moved) = (Vec::new(), Open::default());
-        open.take_added("", &mut added);
-        if added.is_empty() {
-            return Ok(moved);
-        }
-        let tree = self.commit(parent)?.0.tree;
+        let mut moved = Open::default();
+        let Some((added, tree)) = self.added(parent, open)? else { return Ok(moved) };
         for (path, number) in added {
             match search::other_document(&mut self.trees, tree, &path)? {
                 Some((other, version)) if is_same(number, version)? => moved.insert(&other, number),
@@ -382,6 +374,21 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(moved)
+    }
+
+    /// Moves the paths that `parent` does not have out of `open`, which was compared with it last, and returns them
+    /// with its tree; none without such a path.
+    fn added(
+        &mut self,
+        parent: CommitId,
+        open: &mut Open,
+    ) -> Result<Option<(Vec<(String, usize)>, ObjectId)>, Error> {
+        let mut added = Vec::new();
+        open.take_added("", &mut added);
+        match added.is_empty() {
+            true => Ok(None),
+            false => Ok(Some((added, self.commit(parent)?.0.tree))),
+        }
     }
 
     /// Adds the files that `before` has and `after` has not, by the stems of their names.
