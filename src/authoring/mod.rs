@@ -12,7 +12,7 @@ pub(crate) use target_folder::{Existing, WriteResult, create_files};
 
 use target_folder::FolderError;
 
-use crate::model::{EnvironmentId, chain};
+use crate::model::EnvironmentId;
 use crate::source;
 
 /// Why documents could not be read or written.
@@ -24,12 +24,6 @@ pub(crate) enum AuthoringError {
     NewEnvironment(EnvironmentId, Option<EnvironmentId>),
     #[error(transparent)]
     Source(#[from] source::Error),
-    #[error("{0}")]
-    WorkTree(String),
-}
-
-impl From<FolderError> for AuthoringError {
-    fn from(error: FolderError) -> Self {
-        Self::WorkTree(chain(&error))
-    }
+    #[error(transparent)]
+    WorkTree(#[from] FolderError),
 }
