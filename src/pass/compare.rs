@@ -186,66 +186,38 @@ fn hold_moved(
     let removed = removed(comparison, applied, rules);
     // What was removed was applied.
     let (false, Some(before)) = (removed.is_empty(), applied.trees()?) else { return Ok(()) };
-    let (trees, snapshot) = (files.open()?, files.snapshot);
-    let (mut by_object, mut by_key) =
-        (HashMap::<_, Vec<&Removed>>::new(), HashMap::<_, Vec<&Removed>>::new());
-    for one in &removed {
-        by_object.entry(one.object).or_default().push(one);
-        by_key.entry(one.id.toggle()).or_default().push(one);
-    }
-    let with_content = |object| by_object.get(&object).into_iter().flatten().copied();
-    let moved_then = moved_then(&removed, snapshot, rules)?;
+    let moves = Moves::of(&removed, files, applied, before, rules)?;
     let (mut unread, mut renamed) = (Vec::new(), Vec::new());
-    each_file(&*trees, files.root_tree(), |path, id| {
-        let PathKind::Document { id: toggle, .. } = rules.layout.classify(path.as_bytes()) else {
-            unread.push((path.to_owned(), id));
-            return Ok(());
-        };
-        let then = moved_then.get(&toggle).into_iter().flatten().copied();
-        for one in with_content(id).chain(then) {
-            // As in Git, what a document becomes is a new file. One that was changed to the same content is another.
-            if one.came_as(path, None, snapshot, applied)? {
-                renamed.push((one.at, toggle.clone()));
-            }
+    each_file(&*moves.trees, files.root_tree(), |path, id| {
+        match rules.layout.classify(path.as_bytes()) {
+            PathKind::Document { id: toggle, .. } => renamed.extend(moves.to_document(path, id, &toggle)?),
+            _ => unread.push((path.to_owned(), id)),
         }
         Ok(())
     })?;
     for (path, id) in unread {
-        let meaning = |blob: &Blob| document::read("", blob, rules.kind).payload;
-        let mut moved: Vec<&Removed> = with_content(id).collect();
-        for one in keys_in(&path).filter_map(|key| by_key.get(key)).flatten() {
-            let applied = comparison.differences[one.at].applied.first();
-            let Some(old) = applied.filter(|_| moved.iter().all(|other| other.at != one.at)) else {
-                continue;
-            };
-            let old = meaning(&before.blob(old.id, LARGEST_DOCUMENT)?);
-            if old.is_some() && old == meaning(&trees.blob(id, LARGEST_DOCUMENT)?) {
-                moved.push(one);
-            }
-        }
-        if moved.is_empty() {
-            continue;
-        }
-        // The id of a file in a work tree is not that of its content.
-        let object = match trees.blob(id, LARGEST_DOCUMENT)? {
-            Blob::Content(content) => id_of(ObjectKind::Blob, &content),
-            Blob::Missing | Blob::TooLarge(_) => id,
-        };
-        let full = trees::join(&rules.root, &path);
-        let mut is_new = true;
-        for one in moved {
-            if !one.came_as(&path, Some(object), snapshot, applied)? {
-                continue;
-            }
-            if std::mem::take(&mut is_new) {
-                comparison.findings.retain(|found| found.path != full || !layout::is_about_path(found));
-            }
-            let difference = &mut comparison.differences[one.at];
-            difference.desired = Claims::Unread(full.as_str().into());
-            comparison.findings.push(layout::moved(&full, &difference.id));
-        }
+        let moved = moves.to_unread(&path, id, comparison)?;
+        hold_unread(comparison, &moved, &trees::join(&rules.root, &path));
     }
     comparison.findings.sort_unstable();
+    name_moved(comparison, renamed);
+    Ok(())
+}
+
+/// Holds the toggles whose documents became the file `full`, which is not read.
+fn hold_unread(comparison: &mut Comparison, moved: &[&Removed], full: &str) {
+    if !moved.is_empty() {
+        comparison.findings.retain(|found| found.path != full || !layout::is_about_path(found));
+    }
+    for one in moved {
+        let difference = &mut comparison.differences[one.at];
+        difference.desired = Claims::Unread(full.into());
+        comparison.findings.push(layout::moved(full, &difference.id));
+    }
+}
+
+/// Names the toggles that have the removed documents, each with its place among the differences.
+fn name_moved(comparison: &mut Comparison, mut renamed: Vec<(usize, ToggleId)>) {
     // One with the same key says best where the document is.
     renamed.sort_by_key(|(at, to)| (*at, comparison.differences[*at].id.toggle() != to.toggle(), to.clone()));
     for (at, to) in renamed {
@@ -254,7 +226,96 @@ fn hold_moved(
             *desired = Claims::Moved(Box::new(to));
         }
     }
-    Ok(())
+}
+
+/// What removed documents may have become.
+struct Moves<'a> {
+    by_object: HashMap<ObjectId, Vec<&'a Removed>>,
+    by_key: HashMap<&'a str, Vec<&'a Removed>>,
+    /// By the toggle whose document had the content of the removed ones at the commits that removed these.
+    then: HashMap<ToggleId, Vec<&'a Removed>>,
+    trees: Box<dyn Trees<Error = source::Error>>,
+    before: AppliedTrees,
+    snapshot: &'a Snapshot,
+    applied: AppliedSide<'a>,
+    rules: &'a Rules,
+}
+
+impl<'a> Moves<'a> {
+    fn of(
+        removed: &'a [Removed],
+        files: &PlanFiles<'a>,
+        applied: AppliedSide<'a>,
+        before: AppliedTrees,
+        rules: &'a Rules,
+    ) -> Result<Self, Error> {
+        let (mut by_object, mut by_key) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
+        for one in removed {
+            by_object.entry(one.object).or_default().push(one);
+            by_key.entry(one.id.toggle()).or_default().push(one);
+        }
+        let snapshot = files.snapshot;
+        let (then, trees) = (moved_then(removed, snapshot, rules)?, files.open()?);
+        Ok(Self { by_object, by_key, then, trees, before, snapshot, applied, rules })
+    }
+
+    fn with_content(&self, object: ObjectId) -> impl Iterator<Item = &'a Removed> {
+        self.by_object.get(&object).into_iter().flatten().copied()
+    }
+
+    /// Returns the removed documents that became this one, by their places among the differences.
+    fn to_document(
+        &self,
+        path: &str,
+        object: ObjectId,
+        toggle: &ToggleId,
+    ) -> Result<Vec<(usize, ToggleId)>, Error> {
+        let then = self.then.get(toggle).into_iter().flatten().copied();
+        let mut found = Vec::new();
+        for one in self.with_content(object).chain(then) {
+            // As in Git, what a document becomes is a new file. One that was changed to the same content is another.
+            if one.came_as(path, None, self.snapshot, self.applied)? {
+                found.push((one.at, toggle.clone()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the removed documents that became this file, which is not read.
+    fn to_unread(
+        &self,
+        path: &str,
+        id: ObjectId,
+        comparison: &Comparison,
+    ) -> Result<Vec<&'a Removed>, Error> {
+        let meaning = |blob: &Blob| document::read("", blob, self.rules.kind).payload;
+        let mut moved: Vec<&Removed> = self.with_content(id).collect();
+        for one in keys_in(path).filter_map(|key| self.by_key.get(key)).flatten() {
+            let applied = comparison.differences[one.at].applied.first();
+            let Some(old) = applied.filter(|_| moved.iter().all(|other| other.at != one.at)) else {
+                continue;
+            };
+            let old = meaning(&self.before.blob(old.id, LARGEST_DOCUMENT)?);
+            if old.is_some() && old == meaning(&self.trees.blob(id, LARGEST_DOCUMENT)?) {
+                moved.push(one);
+            }
+        }
+        if moved.is_empty() {
+            return Ok(moved);
+        }
+        // The id of a file in a work tree is not that of its content.
+        let object = match self.trees.blob(id, LARGEST_DOCUMENT)? {
+            Blob::Content(content) => id_of(ObjectKind::Blob, &content),
+            Blob::Missing | Blob::TooLarge(_) => id,
+        };
+        let mut new = Vec::new();
+        for one in moved {
+            if one.came_as(path, Some(object), self.snapshot, self.applied)? {
+                new.push(one);
+            }
+        }
+        Ok(new)
+    }
 }
 
 /// Returns the documents in scope that were removed.
