@@ -79,6 +79,13 @@ impl Open {
         Ok(same)
     }
 
+    /// Moves the paths without a version out of it, and returns them.
+    fn added(&mut self) -> Vec<(String, usize)> {
+        let mut added = Vec::new();
+        self.take_added("", &mut added);
+        added
+    }
+
     /// Moves the paths without a version out of it, with their names below `folder`.
     fn take_added(&mut self, folder: &str, into: &mut Vec<(String, usize)>) {
         if self.version.is_none() {
@@ -332,8 +339,11 @@ impl<'a> Walk<'a> {
         open: &mut Open,
         is_same: &mut IsSame<'_>,
     ) -> Result<Open, Error> {
-        let mut moved = Open::default();
-        let Some((added, tree)) = self.added(parent, open)? else { return Ok(moved) };
+        let (added, mut moved) = (open.added(), Open::default());
+        if added.is_empty() {
+            return Ok(moved);
+        }
+        let tree = self.commit(parent)?.0.tree;
         let mut removed = HashMap::new();
         self.removed("", Some(commit.tree), Some(tree), &mut removed)?;
         for (path, number) in added {
@@ -365,8 +375,11 @@ impl<'a> Walk<'a> {
         open: &mut Open,
         is_same: &mut IsSame<'_>,
     ) -> Result<Open, Error> {
-        let mut moved = Open::default();
-        let Some((added, tree)) = self.added(parent, open)? else { return Ok(moved) };
+        let (added, mut moved) = (open.added(), Open::default());
+        if added.is_empty() {
+            return Ok(moved);
+        }
+        let tree = self.commit(parent)?.0.tree;
         for (path, number) in added {
             match search::other_document(&mut self.trees, tree, &path)? {
                 Some((other, version)) if is_same(number, version)? => moved.insert(&other, number),
@@ -374,21 +387,6 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(moved)
-    }
-
-    /// Moves the paths that `parent` does not have out of `open`, which was compared with it last, and returns them
-    /// with its tree; none without such a path.
-    fn added(
-        &mut self,
-        parent: CommitId,
-        open: &mut Open,
-    ) -> Result<Option<(Vec<(String, usize)>, ObjectId)>, Error> {
-        let mut added = Vec::new();
-        open.take_added("", &mut added);
-        match added.is_empty() {
-            true => Ok(None),
-            false => Ok(Some((added, self.commit(parent)?.0.tree))),
-        }
     }
 
     /// Adds the files that `before` has and `after` has not, by the stems of their names.
