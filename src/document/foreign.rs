@@ -10,7 +10,7 @@ use super::finding::shown;
 use super::meant;
 use super::modifier::{self, truth, truth_of};
 use super::node::{Node, NodeKind, Style, is_null, quoted};
-use super::shape::{CONDITION, CONTENT, PREREQUISITE, RULE, VARIATION};
+use super::shape::{CONDITION, CONTENT, PREREQUISITE, RULE, SERVE, VARIATION};
 use crate::model::{CONDITION_TYPES, ReturnType, is_accepted_time, is_semver, listed};
 
 /// What an unknown key means.
@@ -380,6 +380,9 @@ pub(super) struct Misplaced {
 impl Misplaced {
     /// Returns the parts of a content that are beside `disabled`, and those of a condition in a rule.
     pub(super) fn of(what: &str, entries: &[(Node, Node)]) -> Option<Self> {
+        /// A hostile mapping can have any number.
+        const MOST_READ: usize = 100;
+        let entries = &entries[..entries.len().min(MOST_READ)];
         match what {
             "a document" if meant_field(entries, what, "content").is_none() => {
                 let is_there = |name: &&&str| field(entries, name).is_some();
@@ -723,7 +726,9 @@ pub(super) fn bare_split<'n>(
     let NodeKind::Mapping(entries) = &value.kind else { return None };
     let is_share = |(key, share): &(Node, Node)| scalar(key).is_some() && meant::only_share(share).is_some();
     let is_named = |(key, _): &(Node, Node)| scalar(key).is_some_and(|name| variations.has(name));
-    let is_split = entries.iter().all(is_share) && entries.iter().any(is_named);
+    // A valid serve is not compared with all names, of which a hostile document can have any number.
+    let is_valid = SERVE.iter().any(|name| field(entries, name).is_some());
+    let is_split = !is_valid && entries.iter().all(is_share) && entries.iter().any(is_named);
     let (first, _) = entries.first().filter(|_| is_split)?;
     Some((first, meant::split(value, &variations.names)))
 }

@@ -457,7 +457,7 @@ pub(super) const CONTENT: &[&str] =
 pub(super) const RULE: &[&str] = &["name", "serve", "conditions"];
 pub(super) const CONDITION: &[&str] =
     &["type", "subject", "predicate", "objects", "leftPredicate", "rightPredicate", "rightObjects"];
-const SERVE: &[&str] = &["select", "variation", "split"];
+pub(super) const SERVE: &[&str] = &["select", "variation", "split"];
 /// What other tools call a split.
 const ROLLOUTS: &[&str] = &[
     "distribution",
