@@ -9,7 +9,7 @@ use crate::daemon::drift::DriftState;
 use crate::daemon::probe::HeadProbe;
 use crate::daemon::schedule::{DriftScans, PassOutcome, Schedule};
 use crate::daemon::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{CommitId, EnvironmentId, HoldKind, Override, ToggleState};
+use crate::model::{CommitId, EnvironmentId, HoldKind, Override, Suspensions, ToggleState};
 use crate::pass::publish::tries;
 use crate::pass::{ChangeResult, Error, PassInputs, Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, HISTORY_CUT, LiveDifferences, OnDrift, guessed};
@@ -35,6 +35,8 @@ pub(super) struct LoopState {
     pub(super) wakes_at: Option<i64>,
     /// The environments of which a state folder had records that is no longer in its place.
     pub(super) lost: Option<BTreeSet<EnvironmentId>>,
+    /// The suspensions of a state folder that is no longer in its place.
+    pub(super) suspensions: Suspensions,
     /// Why the last pass failed.
     failure: Option<String>,
     notes: Vec<String>,
@@ -56,6 +58,7 @@ impl LoopState {
             seen: None,
             wakes_at: None,
             lost: None,
+            suspensions: Suspensions::default(),
             failure: None,
             notes: Vec::new(),
             withheld: Withheld::default(),

@@ -165,10 +165,12 @@ impl Error {
         }
     }
 
-    /// Returns whether only a person can end it: the folder cannot be written or read.
+    /// Returns whether only a person can end it: the folder cannot be written or read, or the host of the shared
+    /// state does not accept this process.
     pub(crate) fn needs_someone(&self) -> bool {
         match self {
             Self::Io { source, .. } => is_full(source),
+            Self::Remote { source, .. } => source.needs_someone(),
             Self::BrokenJournal { .. }
             | Self::BrokenRepository { .. }
             | Self::RecordLost { .. }

@@ -203,7 +203,7 @@ impl Store {
     ) -> Result<Journal, Error> {
         // Removed first: after a crash, the next pass must not take the state for clean.
         sidecar::keep_pass(&self.dir, None, &self.failpoints)?;
-        self.view.reload(&self.dir)?;
+        self.reload()?;
         // The documents come first, because recording a confirmed request must not need the source.
         let objects = changes.iter().map(|(_, sent)| sent.object);
         self.applied.keep(objects, documents)?;
@@ -346,7 +346,7 @@ impl Store {
     /// Records that a folder before this one had records of these environments, which are lost.
     pub fn lose(&mut self, environments: BTreeSet<EnvironmentId>) -> Result<(), Error> {
         sidecar::keep_lost(&self.dir, environments, &self.failpoints)?;
-        self.view.reload(&self.dir)
+        self.reload()
     }
 
     /// Closes the journal, and keeps the pass, if it was clean, and the unconfirmed requests for the next
@@ -371,7 +371,7 @@ impl Store {
             sidecar::keep_pass(&self.dir, clean_pass, &self.failpoints)?;
         }
         self.show();
-        self.view.reload(&self.dir)
+        self.reload()
     }
 
     /// Returns the orders in this folder. Call [`Store::reload`] after changing them.
@@ -379,9 +379,10 @@ impl Store {
         Orders::with(&self.dir, self.failpoints.clone())
     }
 
-    /// Reads failures, the last clean pass and orders again.
+    /// Reads failures, the last clean pass and orders again. What is in the place of a folder that was deleted says
+    /// nothing: nobody ended the suspensions that it had.
     pub fn reload(&mut self) -> Result<(), Error> {
-        self.view.reload(&self.dir)
+        if self.is_in_place() { self.view.reload(&self.dir) } else { Ok(()) }
     }
 }
 

@@ -368,6 +368,7 @@ impl Driver {
         };
         match opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {
             Ok(mut reconciler) => {
+                self.keep_suspensions(&mut reconciler, state);
                 self.record_loss(&mut reconciler, state);
                 tracing::info!(name: "writer", "this process is the writer");
                 self.status.send_modify(|status| status.role = Role::Writer);
@@ -414,6 +415,9 @@ impl Driver {
     /// Notes what the state folder had that is no longer in its place. Whether it is lost shows once the one in
     /// its place is open: it may have been restored.
     fn lose(&self, reconciler: &Reconciler, state: &mut LoopState) {
+        if !reconciler.view().suspensions().is_empty() {
+            state.suspensions = reconciler.view().suspensions().clone();
+        }
         let config = reconciler.config();
         if config.shared.is_some() {
             let dir = config.state_dir.display();
@@ -425,6 +429,22 @@ impl Driver {
         let applied = applied.map(|toggle| toggle.toggle.environment());
         let lost = state.lost.get_or_insert_default();
         lost.extend(applied.chain(reconciler.view().lost().iter().cloned()));
+    }
+
+    /// Records in a new state folder the suspensions that the one before it had: nobody ended them. A folder with
+    /// suspensions was restored.
+    fn keep_suspensions(&self, reconciler: &mut Reconciler, state: &mut LoopState) {
+        let kept = std::mem::take(&mut state.suspensions);
+        if !reconciler.view().suspensions().is_empty() {
+            return;
+        }
+        for (scope, suspension) in kept.iter() {
+            let suspended = reconciler.store().orders().suspend(scope.clone(), suspension.clone());
+            if let Err(error) = suspended {
+                tracing::error!(name: "loss_unrecorded", %scope, reason = chain(&error), "could not record the suspension in the new state folder");
+            }
+        }
+        reload(reconciler);
     }
 
     /// Records in a new state folder what the one before it had.

@@ -30,6 +30,15 @@ impl From<Libgit2Error> for RemoteFault {
 }
 
 impl RemoteFault {
+    /// Returns whether only a person can end it, as opposed to an outage.
+    pub(crate) fn needs_someone(&self) -> bool {
+        match self {
+            Self::NoRepository | Self::Vanished | Self::Format(_) | Self::Rejected(_) => true,
+            Self::Repository(_) => false,
+            Self::Transfer(error) => error.needs_someone(),
+        }
+    }
+
     /// Returns advice for the operator.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {

@@ -539,6 +539,26 @@ fn a_state_folder_that_is_restored_under_the_daemon_is_no_loss() {
 }
 
 #[test]
+fn a_suspension_outlives_the_state_folder_of_a_running_daemon() {
+    for kind in [Documented, FeatureProbe] {
+        let stage = Stage::applied(kind);
+        let daemon = stage.daemon(|run| run);
+        assert_eq!(daemon.order("/suspend", r#"{"reason": "provider down"}"#), 200);
+        stage.paused(&daemon, || stage.lose_state());
+        daemon.says(&["state_folder_replaced"]);
+        stage.change(1, 21, "Change one");
+        daemon.has_seen(stage.world.repo.git(&["rev-parse", "HEAD"]).trim());
+        let says = |text: &str| text.contains("suspended") && text.contains("provider down");
+        assert!(says(&Channels::of(&daemon).readyz.1), "{}", daemon.log());
+        daemon.stops_cleanly();
+        // The new folder has it.
+        let daemon = stage.daemon(|run| run);
+        assert!(says(&Channels::of(&daemon).readyz.1), "{}", daemon.log());
+        daemon.stops_cleanly();
+    }
+}
+
+#[test]
 fn a_suspension_during_an_outage_is_shown_at_once() {
     for kind in [Documented, FeatureProbe] {
         let stage = Stage::applied(kind);

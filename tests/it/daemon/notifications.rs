@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 
 use crate::support::keys::SshKey;
-use crate::support::{Answer, Daemon, Gitoggle, Request, Service, World, body, doc, eventually};
+use crate::support::{Answer, Daemon, Gitoggle, Repo, Request, Service, World, body, doc, eventually};
 
 const SECRET: &str = "whsec_Z2l0b2dnbGUtdGVzdHM=";
 
@@ -169,6 +169,27 @@ fn a_refused_revision_is_reported_once_and_so_is_its_release() {
     let (kind, reason) = received_about_the_pass(&receiver);
     assert_eq!(kind, "pass.held");
     assert!(reason.contains("is signed by a key that is not trusted"), "{reason}");
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_state_remote_that_only_a_person_can_repair_is_reported_once() {
+    let world = World::new();
+    world.repo.commit_pay(18, "Add pay");
+    let receiver = Service::start();
+    let (remote, away) = (world.path("shared.git"), world.path("away.git"));
+    Repo::bare(&remote);
+    let shared = |run: Gitoggle| run.set("state-remote", &remote).set("state-dir", world.path("shared"));
+    shared(world.apply()).set("first-pass", "assert").exit(0).any_output();
+    let daemon = Daemon::ready(&world, |run| shared(telling(&world, &receiver)(run)));
+    std::fs::rename(&remote, &away).unwrap();
+    let (kind, reason) = received_about_the_pass(&receiver);
+    assert_eq!(kind, "pass.held");
+    assert!(reason.contains("could not use the state remote"), "{reason}");
+    more_passes(&daemon, 2.0);
+    assert_eq!(receiver.count(), 0, "{:?}", receiver.requests());
+    std::fs::rename(&away, &remote).unwrap();
+    assert_eq!(received_about_the_pass(&receiver).0, "pass.released");
     daemon.stops_cleanly();
 }
 
