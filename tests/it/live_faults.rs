@@ -303,8 +303,8 @@ fn a_change_of_someone_else_after_an_unknown_request_is_held_even_if_the_service
 #[test]
 fn a_newer_commit_ends_the_retries_of_the_read_before_an_older_one() {
     let service = with_pay_changed("Older");
-    // As often as it takes to find the newer commit.
-    for _ in 0..6 {
+    // As often as it takes to find the newer commit: the four tries of two passes, and some of a third one.
+    for _ in 0..10 {
         service.script("GET", "/pay/targeting", &json!("fail"));
     }
     let daemon = Daemon::start(&service.world, |run| service.connected(run).set("poll-interval", "200ms"));

@@ -24,8 +24,8 @@ fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
 fn a_second_signal_leaves_at_once() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.set("timeout", "60s"));
-    world.repo.commit_pay(21, "Change pay");
     world.service.answers([Answer::stores_and_hangs()]);
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     let start = std::time::Instant::now();
     daemon.terminate();
