@@ -11,8 +11,8 @@ use crate::support::{Answer, Daemon, Remote, Repo, Request, World, body, doc, ev
 fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
-    world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/prod/zoo.yaml", doc(3)).commit("Change both");
     world.service.answers([Answer::applied().slowly(Duration::from_millis(500))]);
+    world.repo.file("shop/prod/pay.yaml", doc(21)).file("shop/prod/zoo.yaml", doc(3)).commit("Change both");
     world.service.wait_for(1);
     daemon.stops_cleanly();
     world.sent(&[("shop/prod/pay", body(21, "Change both"))]);
