@@ -70,12 +70,13 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     let mut problems: BTreeMap<usize, Vec<ReferenceProblem>> = BTreeMap::new();
     let mut all = ReferenceFindings::default();
     let mut first = 0;
+    let waived_texts = waived_texts(&noted);
     for environment in noted.chunk_by(in_one_environment) {
         let referring = environment.iter().enumerate();
         let referring: Vec<usize> =
             referring.filter(|(_, one)| one.has_prerequisites()).map(|(at, _)| first + at).collect();
         if !referring.is_empty() {
-            let (found, needs) = library.prerequisites(&noted, &referring)?;
+            let (found, needs) = library.prerequisites(&noted, &waived_texts, &referring)?;
             all.needs.insert(environment[0].id.environment(), needs);
             problems.extend(referring.into_iter().zip(found).filter(|(_, found)| !found.is_empty()));
         }
@@ -120,6 +121,25 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
 
 fn in_one_environment(a: &Noted, b: &Noted) -> bool {
     (a.id.project(), a.id.environment_key()) == (b.id.project(), b.id.environment_key())
+}
+
+/// Returns the toggles whose documents have different types, and each waives that: by project and key. Checked for
+/// each prerequisite, so they are collected once.
+fn waived_texts(noted: &[Noted]) -> BTreeSet<(String, String)> {
+    let name = |one: &Noted| (one.id.project().to_owned(), one.id.toggle().to_owned());
+    let mut waiving: BTreeMap<(String, String), Vec<Outline>> =
+        noted.iter().filter(|one| one.outline.has_waiver).map(|one| (name(one), Vec::new())).collect();
+    if !waiving.is_empty() {
+        for one in noted {
+            if let Some(outlines) = waiving.get_mut(&name(one)) {
+                outlines.push(one.outline);
+            }
+        }
+    }
+    waiving.retain(|_, all| {
+        all.iter().all(|one| one.has_waiver) && all.windows(2).any(|two| two[0].kind != two[1].kind)
+    });
+    waiving.into_keys().collect()
 }
 
 /// The documents of a source, found by key.
@@ -195,6 +215,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
     fn prerequisites(
         &mut self,
         noted: &[Noted],
+        waived_texts: &BTreeSet<(String, String)>,
         referring: &[usize],
     ) -> Result<(Vec<Vec<ReferenceProblem>>, NeededKeys), Error> {
         let place = noted[referring[0]].id.clone();
@@ -237,10 +258,8 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
                 *own = keys;
             }
         }
-        let project = noted.chunk_by(in_one_environment).filter(|one| one[0].id.project() == place.project());
-        let siblings = project.map(|one| one[0].id.environment_key().to_owned()).collect();
         let problems =
-            graph.problems(&checked, &mut Environment { library: self, noted, siblings, place })?;
+            graph.problems(&checked, &mut Environment { library: self, noted, waived_texts, place })?;
         Ok((problems, needs))
     }
 
@@ -573,8 +592,7 @@ fn document(layout: &Layout, folder: &str, name: &[u8], id: ObjectId) -> Option<
 struct Environment<'l, 'a, T> {
     library: &'l mut Library<'a, T>,
     noted: &'l [Noted],
-    /// The environments of the project that have such documents.
-    siblings: Vec<String>,
+    waived_texts: &'l BTreeSet<(String, String)>,
     place: ToggleId,
 }
 
@@ -609,11 +627,8 @@ impl<T: Trees<Error = source::Error>> document::Others for Environment<'_, '_, T
     }
 
     fn is_waived_text(&self, key: &str) -> bool {
-        let id = |environment: &String| ToggleId::new(self.place.project(), environment, key).ok();
-        let find = |id: ToggleId| self.noted.binary_search_by(|one| one.id.cmp(&id)).ok();
-        let found: Vec<Outline> =
-            self.siblings.iter().filter_map(id).filter_map(find).map(|at| self.noted[at].outline).collect();
-        found.iter().all(|one| one.has_waiver) && found.windows(2).any(|two| two[0].kind != two[1].kind)
+        !self.waived_texts.is_empty()
+            && self.waived_texts.contains(&(self.place.project().to_owned(), key.to_owned()))
     }
 }
 
