@@ -81,7 +81,7 @@ pub(super) fn has_odd_ends(text: &str) -> bool {
     !text.is_ascii() && text.contains(|c| is_quote(c) || is_hidden(c))
 }
 
-/// Returns whether `c` is a quote of print, which YAML takes for text.
+/// Returns whether `c` is a typographic quote, which YAML takes for text.
 fn is_quote(c: char) -> bool {
     "“”„‟‘’‚‛«»‹›".contains(c)
 }
@@ -158,8 +158,7 @@ impl ShapeReader<'_> {
         Some(text)
     }
 
-    /// Warns about what belongs to a text at its ends although a reader does not take it for that: quotes of
-    /// another keyboard, and characters that nobody sees.
+    /// Warns about a text that begins or ends with typographic quotes or with a character that nobody sees.
     fn ends(&mut self, field: &Field<'_>, text: &str, style: Style) {
         // No SDK reads a description.
         let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return };

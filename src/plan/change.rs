@@ -274,7 +274,7 @@ pub enum Overwrite {
     AllowedByCommit,
     /// The settings or an operator assert the first pass of its environment.
     Asserted,
-    /// The trailer of a commit asserts it, which counts as long.
+    /// The trailer of a commit asserts it. It counts until then, too.
     AssertedByCommit,
     /// The change is held instead.
     Held,

@@ -367,7 +367,7 @@ pub fn decide_by_versions(
 }
 
 fn by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion], policy: &Policy) -> LiveDecision {
-    match of_unknown(change, live, newer, policy) {
+    match without_trailer(change, live, newer, policy) {
         LiveDecision::Hold(hold) if may_replace_once(change) => match was_used(change, live, newer) {
             true => LiveDecision::Hold(hold.used()),
             false => LiveDecision::Publish { base_version: live.version },
@@ -376,8 +376,13 @@ fn by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion], policy
     }
 }
 
-/// Decides without a trailer.
-fn of_unknown(change: &Change, live: &LiveToggle, newer: &[LiveVersion], policy: &Policy) -> LiveDecision {
+/// Decides as [`by_versions`] does, as if no trailer permitted anything.
+fn without_trailer(
+    change: &Change,
+    live: &LiveToggle,
+    newer: &[LiveVersion],
+    policy: &Policy,
+) -> LiveDecision {
     let drifted = LiveDecision::Hold(hold::drifted(live, policy));
     let Before::Unknown { sent, applied } = &change.before else {
         return decide_over(change, live, policy);

@@ -431,8 +431,8 @@ impl Driver {
         lost.extend(applied.chain(reconciler.view().lost().iter().cloned()));
     }
 
-    /// Records in a new state folder the suspensions that the one before it had: nobody ended them. A folder with
-    /// suspensions was restored.
+    /// Records in a new state folder the suspensions that the one before it had: nobody ended them. A new
+    /// folder that has suspensions was restored, so its own count.
     fn keep_suspensions(&self, reconciler: &mut Reconciler, state: &mut LoopState) {
         let kept = std::mem::take(&mut state.suspensions);
         if !reconciler.view().suspensions().is_empty() {
