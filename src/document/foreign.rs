@@ -9,7 +9,7 @@ use super::dialects;
 use super::finding::shown;
 use super::meant;
 use super::modifier::{self, truth, truth_of};
-use super::node::{Node, NodeKind, Style, is_null, quoted};
+use super::node::{Node, NodeKind, Style, field, is_null, quoted, scalar};
 use super::shape::{CONDITION, CONTENT, PREREQUISITE, RULE, SERVE, VARIATION};
 use crate::model::{CONDITION_TYPES, ReturnType, is_accepted_time, is_semver, listed};
 
@@ -578,17 +578,6 @@ pub(super) fn values(entries: &[(Node, Node)]) -> Option<String> {
 
 fn needs(serve: &str) -> String {
     if serve.contains("split:") { needs_split() } else { String::new() }
-}
-
-pub(super) fn scalar(node: &Node) -> Option<&str> {
-    match &node.kind {
-        NodeKind::Scalar(text, _) => Some(text),
-        _ => None,
-    }
-}
-
-pub(super) fn field<'n>(entries: &'n [(Node, Node)], name: &str) -> Option<&'n Node> {
-    entries.iter().find(|(key, _)| scalar(key) == Some(name)).map(|(_, value)| value)
 }
 
 fn segment(value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {

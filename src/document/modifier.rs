@@ -4,9 +4,9 @@
 //! Who removes such a key changes who is served what, so a help says so, or writes what means the same.
 
 use super::dialects;
-use super::foreign::{ForeignKey, field, scalar};
+use super::foreign::ForeignKey;
 use super::meant;
-use super::node::{Node, NodeKind, quoted};
+use super::node::{Node, NodeKind, field, quoted, scalar};
 
 /// Returns what a key means that changes what `what` matches, beside the other entries of its mapping. `plain` is
 /// the key in lower case, without `_` and `-`.

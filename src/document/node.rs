@@ -119,6 +119,19 @@ pub(super) struct Located {
     pub(super) value: Span,
 }
 
+/// Returns the text of a scalar.
+pub(super) fn scalar(node: &Node) -> Option<&str> {
+    match &node.kind {
+        NodeKind::Scalar(text, _) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns the value of the first entry with the key `name`.
+pub(super) fn field<'n>(entries: &'n [(Node, Node)], name: &str) -> Option<&'n Node> {
+    entries.iter().find(|(key, _)| scalar(key) == Some(name)).map(|(_, value)| value)
+}
+
 /// Returns whether `text` is null in YAML's core schema, which includes the empty plain scalar.
 pub(super) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
