@@ -72,7 +72,7 @@ fn written(help: &str) -> &str {
 fn a_key_under_another_name_has_one_finding_with_the_rename() {
     assert_eq!(errors(DOCUMENT), []);
     let mut count = 0;
-    for (what, own, names) in foreign::NAMES.iter().filter(|(what, ..)| *what != "an expectation") {
+    for (what, own, names) in foreign::names::NAMES.iter().filter(|(what, ..)| *what != "an expectation") {
         let place = place(what, own).unwrap_or_else(|| panic!("{what} {own}"));
         for name in *names {
             let renamed = place.replacen(own, name, 1);
@@ -93,7 +93,10 @@ fn a_key_under_another_name_has_one_finding_with_the_rename() {
 /// Who follows a help on a key beside the one that it stands for must not repeat that one.
 #[test]
 fn no_help_names_a_key_that_is_there_already() {
-    let rows = foreign::NAMES.iter().chain(foreign::SERVES).filter(|(what, ..)| *what != "an expectation");
+    let rows = foreign::names::NAMES
+        .iter()
+        .chain(foreign::names::SERVES)
+        .filter(|(what, ..)| *what != "an expectation");
     for (what, own, names) in rows {
         let place = place(what, own).unwrap();
         let mut names = names.to_vec();

@@ -1,0 +1,301 @@
+//! What an author meant by a key or a value in the notation of another tool: Unleash, LaunchDarkly, GO Feature
+//! Flag, Flipt and flagd.
+//!
+//! A key of another tool stands for one of a document, which is then not missing as well: who followed both
+//! helps would get, for example, a rule without its conditions.
+
+mod condition;
+mod list;
+pub(super) mod names;
+mod place;
+mod prerequisite;
+mod serve;
+
+pub(super) use condition::{missing_type, object, types, values};
+pub(super) use list::{list_of, not_a_list};
+pub(super) use place::{Misplaced, is_in_items, wrapped};
+pub(super) use prerequisite::{missing_return_type, missing_value};
+pub(super) use serve::{ReadVariations, bare_split, missing_in_variation, not_a_serve, select, variation};
+
+use self::condition::{comparison, segment};
+use self::names::{SERVES, own_of, plain};
+use self::prerequisite::prerequisite;
+use self::serve::{needs, serve};
+use super::check::ROLLOUT;
+use super::finding::shown;
+use super::meant;
+use super::modifier::{self, truth, truth_of};
+use super::node::{Node, NodeKind, field, is_null, quoted, scalar};
+use super::shape::CONTENT;
+
+/// What an unknown key means.
+pub(super) struct ForeignKey {
+    pub(super) help: String,
+    /// The keys in whose place it stands.
+    pub(super) stands_for: &'static [&'static str],
+}
+
+impl ForeignKey {
+    /// Returns the help on a key that stands for no other.
+    pub(super) fn only(help: impl Into<String>) -> Self {
+        Self { help: help.into(), stands_for: &[] }
+    }
+}
+
+/// Returns what the key `name` of `what` means, beside the other entries of its mapping.
+pub(super) fn key(
+    what: &str,
+    name: &str,
+    value: &Node,
+    beside: &[(Node, Node)],
+    variations: &ReadVariations,
+) -> Option<ForeignKey> {
+    let plain = plain(name);
+    let key = UnknownKey { what, name, plain: &plain, value, beside };
+    modifier::key(what, &plain, value, beside)
+        .or_else(|| key.of_content())
+        .or_else(|| match what {
+            "a condition" => key.in_condition(),
+            "a document" => key.in_document(),
+            "a prerequisite" => key.in_prerequisite(),
+            "a serve" => key.in_serve(variations),
+            "a variation" => key.in_variation(),
+            "an expectation" => key.in_expectation(),
+            _ => None,
+        })
+        .or_else(|| key.renamed(variations))
+}
+
+/// A key that `what` does not have, with its value and all entries of its mapping.
+struct UnknownKey<'a> {
+    what: &'a str,
+    name: &'a str,
+    /// The name in lower case, without `_` and `-`.
+    plain: &'a str,
+    value: &'a Node,
+    beside: &'a [(Node, Node)],
+}
+
+impl UnknownKey<'_> {
+    /// Returns the help on a key that belongs into `content` or beside it.
+    fn of_content(&self) -> Option<ForeignKey> {
+        let is_in_content = CONTENT.contains(&self.name);
+        let help = match self.what {
+            "`content`" if self.plain == "disabled" => "write it beside `content`, not below".to_owned(),
+            "a document" if is_in_content => {
+                let content = field(self.beside, "content").map(|content| &content.kind);
+                let is_there = matches!(content, Some(NodeKind::Mapping(entries)) if field(entries, self.name).is_some());
+                match is_there {
+                    true => format!("keep one of the two: `content` has `{}` as well", self.name),
+                    false => "indent it below `content`".to_owned(),
+                }
+            }
+            "a condition" | "a prerequisite" | "a rule" | "a variation"
+                if is_in_content && self.name != "variations" =>
+            {
+                let list = match self.what {
+                    "a variation" => "variations",
+                    "a prerequisite" => "prerequisites",
+                    _ => "rules",
+                };
+                format!("write it beside `{list}`, not below")
+            }
+            _ => return None,
+        };
+        Some(ForeignKey::only(help))
+    }
+
+    /// Returns the `disabled` that a switch of the whole toggle means.
+    fn in_document(&self) -> Option<ForeignKey> {
+        if !matches!(self.plain, "enabled" | "isenabled" | "on" | "active" | "state") {
+            return None;
+        }
+        let disabled = !truth(self.value)?;
+        Some(match field(self.beside, "disabled") {
+            None => {
+                let help = format!("write `disabled: {disabled}` instead");
+                ForeignKey { help, stands_for: &["disabled"] }
+            }
+            Some(own) if truth(own) == Some(disabled) => {
+                ForeignKey::only(format!("remove it: `disabled: {disabled}` says the same"))
+            }
+            Some(_) => ForeignKey::only(format!(
+                "keep one of the two: `{}` means `disabled: {disabled}`, and `disabled` is here as well",
+                shown(self.name)
+            )),
+        })
+    }
+
+    fn in_condition(&self) -> Option<ForeignKey> {
+        match self.plain {
+            "percentage" | "percent" | "rollout" | "rolloutpercentage" | "split" => {
+                let help = format!("a rule has this in its `serve`, not in a condition: {}", *ROLLOUT);
+                let is_alone = self.beside.len() == 1;
+                let stands_for: &[_] =
+                    if is_alone { &["type", "subject", "predicate", "objects"] } else { &[] };
+                Some(ForeignKey { help, stands_for })
+            }
+            "serve" | "conditions" => Some(ForeignKey::only("write it beside `conditions`, not below")),
+            "segment" | "segments" => segment(self.value, self.beside),
+            _ => comparison(self.name, self.plain, self.value, self.beside),
+        }
+    }
+
+    fn in_variation(&self) -> Option<ForeignKey> {
+        match self.plain {
+            "weight" | "percentage" | "percent" | "share" | "rollout" => {
+                let help = format!("remove it: rules and `defaultServe` have the shares ({})", *ROLLOUT);
+                Some(ForeignKey::only(help))
+            }
+            "default" | "isdefault" => {
+                let help = "remove it: `defaultServe` names the variation for everyone whom no rule matches";
+                Some(ForeignKey::only(help))
+            }
+            // The key can be the name of the variation: `{ green: "#0f0" }`.
+            _ if self.beside.len() == 1 && own_of(self.what, self.plain).is_none() => {
+                let (name, value) = (quoted(&shown(self.name)), quoted(&shown(scalar(self.value)?)));
+                let help = format!("write `name: {name}, value: {value}`");
+                Some(ForeignKey { help, stands_for: &["name", "value"] })
+            }
+            _ => None,
+        }
+    }
+
+    fn in_prerequisite(&self) -> Option<ForeignKey> {
+        match self.plain {
+            "variation" | "variant" | "variations" | "variants" | "serves" | "serve" | "returns" => {
+                self.variation_of_prerequisite()
+            }
+            _ => {
+                // The key can be that of the other toggle: `{ feature: true }`.
+                let is_toggle = own_of(self.what, self.plain).is_none() || truth(self.value).is_some();
+                let value = scalar(self.value).filter(|_| is_toggle && self.beside.len() == 1)?;
+                let help = format!("write `{}`", prerequisite(self.name, Some(value)));
+                Some(ForeignKey { help, stands_for: &["key", "value", "type"] })
+            }
+        }
+    }
+
+    /// Returns the help on a variation of the other toggle, of which a document names the value.
+    fn variation_of_prerequisite(&self) -> Option<ForeignKey> {
+        if let Some(help) = self.kept("value") {
+            return Some(ForeignKey::only(help));
+        }
+        let one = match &self.value.kind {
+            NodeKind::Sequence(items) if items.len() == 1 => &items[0],
+            _ => self.value,
+        };
+        let word = scalar(one);
+        // A wrong value would reverse the prerequisite.
+        if let Some(is_on) = word.and_then(truth_of) {
+            return modifier::value_if(is_on, self.beside);
+        }
+        let of = word.map(|word| format!(" `{}`", shown(word))).unwrap_or_default();
+        let help = format!(
+            "write `value` instead, with the value of the variation{of} of that toggle, and its `type`"
+        );
+        Some(ForeignKey { help, stands_for: &["value", "type"] })
+    }
+
+    fn in_expectation(&self) -> Option<ForeignKey> {
+        let is_named = self.beside.len() == 1 && matches!(self.value.kind, NodeKind::Mapping(_));
+        is_named.then(|| {
+            let help = format!("write `name: {}`, and the rest beside it", quoted(&shown(self.name)));
+            ForeignKey { help, stands_for: &["name", "serves"] }
+        })
+    }
+
+    fn in_serve(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+        let is_set = self.value.is_null() || truth(self.value) == Some(true);
+        let help = match self.plain {
+            _ if variations.has(self.name) && is_set => {
+                format!("write `variation: {}`", quoted(&shown(self.name)))
+            }
+            "variations" => {
+                let name = scalar(self.value).filter(|name| variations.has(name))?;
+                format!("write `variation: {}` instead", quoted(&shown(name)))
+            }
+            "value" => match scalar(self.value).and_then(|text| variations.with_value(text)) {
+                Some(index) => format!("write `{}` instead", variations.choice(index)),
+                None => format!("write `variation` instead, with the name of one{}", variations.beginning()),
+            },
+            _ => return None,
+        };
+        Some(ForeignKey::only(help))
+    }
+
+    /// Returns the help on a key that a document has under another name.
+    fn renamed(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+        let own = own_of(self.what, self.plain)?;
+        let is_share = *own == "serve" && !self.plain.starts_with("varia");
+        if let Some(help) = self.kept(own) {
+            return Some(ForeignKey::only(match is_share {
+                true => format!("one `serve` says both: {}", *ROLLOUT),
+                false => help,
+            }));
+        }
+        // A user that is a text is its key.
+        if let ("given", Some(text)) = (*own, scalar(self.value).filter(|text| !is_null(text))) {
+            if let Some(help) = self.kept("key") {
+                return Some(ForeignKey::only(help));
+            }
+            let help = format!("write `key: {}` instead", quoted(&shown(text)));
+            return Some(ForeignKey { help, stands_for: &["key"] });
+        }
+        let help = match SERVES.iter().any(|(whose, known, _)| (*whose, known) == (self.what, own)) {
+            true => match serve(self.value, variations) {
+                Some(serve) => format!("write `{own}: {serve}` instead{}", needs(&serve)),
+                None if is_share => format!("a rule has this in its `serve`: {}", *ROLLOUT),
+                None => format!("write `{own}` instead, with the variation to serve"),
+            },
+            false => self.rewritten(own, variations),
+        };
+        Some(ForeignKey { help, stands_for: std::slice::from_ref(own) })
+    }
+
+    /// Returns the help to write `own` instead, with the value in the notation of a document if it has another one.
+    fn rewritten(&self, own: &str, variations: &ReadVariations) -> String {
+        match (own, &self.value.kind) {
+            ("select" | "variation", NodeKind::Scalar(text, style)) => match variations.index(text, *style) {
+                Some(index) => format!("write `{}` instead", variations.choice(index)),
+                None => format!("write `{own}` instead of `{}`", shown(self.name)),
+            },
+            ("value", NodeKind::Mapping(entries)) if field(entries, "value").and_then(scalar).is_some() => {
+                let text = field(entries, "value").and_then(scalar).unwrap_or_default();
+                format!("write `value: {}` instead", quoted(&shown(text)))
+            }
+            ("value", NodeKind::Mapping(_) | NodeKind::Sequence(_)) => match meant::json(&self.value.kind) {
+                Some(json) => format!("write JSON as text: `value: {json}`"),
+                None => {
+                    let name = shown(self.name);
+                    format!("write `value` instead of `{name}`, with JSON as text, in single quotes")
+                }
+            },
+            ("serves", NodeKind::Mapping(entries)) => match entries.as_slice() {
+                [(_, Node { kind: NodeKind::Scalar(text, _), .. })] => {
+                    format!("write `serves: {}` instead", quoted(&shown(text)))
+                }
+                _ => "write `serves` instead, with the name of the variation".to_owned(),
+            },
+            ("objects", NodeKind::Scalar(text, _)) if !is_null(text) => {
+                format!("write `objects: [{}]` instead", quoted(&shown(text)))
+            }
+            _ => format!("write `{own}` instead of `{}`", shown(self.name)),
+        }
+    }
+
+    /// Returns the help on a key that stands for `own`, if another entry is or stands for it as well: a rename
+    /// would repeat it.
+    fn kept(&self, own: &str) -> Option<String> {
+        if field(self.beside, own).is_some() {
+            return Some(format!(
+                "keep one of the two: `{}` stands for `{own}`, which is here as well",
+                shown(self.name)
+            ));
+        }
+        let before = self.beside.iter().map_while(|(key, _)| scalar(key).filter(|key| *key != self.name));
+        let mut others = before.filter(|key| own_of(self.what, &plain(key)) == Some(&own));
+        let other = others.next()?;
+        Some(format!("keep one of the two: `{}` stands for `{own}` as well", shown(other)))
+    }
+}

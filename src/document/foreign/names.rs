@@ -1,0 +1,164 @@
+//! What other tools call the keys of a document: Unleash, LaunchDarkly, GO Feature Flag, Flipt and flagd.
+
+use super::super::node::{Node, field, scalar};
+
+/// Keys of other tools, in lower case and without `_` and `-`, by what has them.
+pub(in crate::document) const NAMES: &[(&str, &str, &[&str])] = &[
+    ("`content`", "rules", &["targeting", "targetingrules", "strategies"]),
+    ("`content`", "variations", &["variants"]),
+    ("`content`", "prerequisites", &["dependencies"]),
+    ("a document", "content", &["spec", "data", "body", "config", "configuration", "definition"]),
+    (
+        "a rule",
+        "conditions",
+        &[
+            "clauses",
+            "constraints",
+            "condition",
+            "criteria",
+            "when",
+            "if",
+            "match",
+            "where",
+            "filter",
+            "filters",
+        ],
+    ),
+    (
+        "a condition",
+        "subject",
+        &[
+            "contextname",
+            "attribute",
+            "property",
+            "trait",
+            "field",
+            "key",
+            "name",
+            "attr",
+            "attributename",
+            "attributekey",
+        ],
+    ),
+    ("a condition", "predicate", &["operator", "op", "comparator", "comparison"]),
+    ("a condition", "objects", &["values", "value"]),
+    ("a rule", "name", &["id", "key", "title", "label", "description", "rulename", "ruleid"]),
+    ("a serve", "select", &["index", "variationindex"]),
+    (
+        "a serve",
+        "variation",
+        &[
+            "serve",
+            "serves",
+            "default",
+            "returns",
+            "result",
+            "variant",
+            "name",
+            "key",
+            "id",
+            "treatment",
+            "variationname",
+            "variationkey",
+            "variationid",
+            "variantkey",
+        ],
+    ),
+    (
+        "a variation",
+        "name",
+        &[
+            "key",
+            "id",
+            "variant",
+            "variation",
+            "treatment",
+            "title",
+            "label",
+            "variationname",
+            "variationkey",
+            "variationid",
+            "variantname",
+            "variantkey",
+        ],
+    ),
+    ("a variation", "value", &["payload", "attachment", "content", "data", "val", "returns"]),
+    ("a variation", "description", &["desc", "comment", "note", "notes", "summary"]),
+    ("a prerequisite", "key", &["flag", "toggle", "feature", "name", "id", "flagkey", "featurekey"]),
+    ("a prerequisite", "type", &["kind", "valuetype", "returntype"]),
+    ("an expectation", "name", &["description", "title", "test", "it", "case"]),
+    (
+        "an expectation",
+        "given",
+        &["user", "context", "attributes", "attrs", "attr", "with", "when", "input", "traits"],
+    ),
+    ("an expectation", "key", &["userkey", "userid", "targetingkey", "id"]),
+    ("an expectation", "at", &["time", "now", "date", "datetime", "timestamp"]),
+    (
+        "an expectation",
+        "serves",
+        &[
+            "expect",
+            "expected",
+            "expects",
+            "variation",
+            "variant",
+            "serve",
+            "served",
+            "returns",
+            "result",
+            "output",
+            "then",
+            "should",
+            "value",
+        ],
+    ),
+];
+
+/// The same of keys with a serve.
+pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
+    (
+        "`content`",
+        "defaultServe",
+        &["fallthrough", "defaultvariant", "defaultvariation", "defaultrule", "default"],
+    ),
+    ("`content`", "disabledServe", &["offvariation", "offvariant", "disabledvariation", "disabledvariant"]),
+    (
+        "a rule",
+        "serve",
+        &[
+            "variation",
+            "variant",
+            "percentage",
+            "percentagerollout",
+            "rollout",
+            "distribution",
+            "distributions",
+            "split",
+            "weights",
+        ],
+    ),
+];
+
+/// Returns a key in lower case, without `_` and `-`.
+pub(super) fn plain(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
+/// Returns the key of `what` that other tools call `plain`.
+pub(super) fn own_of(what: &str, plain: &str) -> Option<&'static &'static str> {
+    let mut rows = NAMES.iter().chain(SERVES).filter(|(whose, ..)| *whose == what);
+    rows.find(|(_, _, names)| names.contains(&plain)).map(|(_, own, _)| own)
+}
+
+/// Returns the value of a field, whatever other tools call it.
+pub(super) fn meant_field<'n>(entries: &'n [(Node, Node)], what: &str, own: &str) -> Option<&'n Node> {
+    let is_meant = |key: &Node| scalar(key).and_then(|name| own_of(what, &plain(name))) == Some(&own);
+    field(entries, own).or_else(|| entries.iter().find(|(key, _)| is_meant(key)).map(|(_, value)| value))
+}
+
+/// Returns whether a mapping has a field of `what`, whatever other tools call it.
+pub(super) fn has_field(entries: &[(Node, Node)], what: &str, known: &[&str]) -> bool {
+    let is_field = |name: &str| known.contains(&name) || own_of(what, &plain(name)).is_some();
+    entries.iter().any(|(key, _)| scalar(key).is_some_and(is_field))
+}

@@ -1,0 +1,125 @@
+//! Parts that are in another place than in a document: one level off, or below a key or a list of their own.
+
+use super::super::check::quoted as in_backticks;
+use super::super::finding::shown;
+use super::super::node::{Node, NodeKind, field, quoted, scalar};
+use super::super::shape::{CONDITION, CONTENT, RULE};
+use super::condition::objects_of;
+use super::names::{meant_field, own_of, plain};
+use crate::model::listed;
+
+/// The parts of a mapping that belong into one below it, which is missing.
+pub(in crate::document) struct Misplaced {
+    pub(in crate::document) help: String,
+    /// The mapping that is missing.
+    pub(in crate::document) stands_for: &'static [&'static str],
+    owner: &'static str,
+    what: &'static str,
+    known: &'static [&'static str],
+}
+
+impl Misplaced {
+    /// Returns the parts of a content that are beside `disabled`, and those of a condition in a rule.
+    pub(in crate::document) fn of(what: &str, entries: &[(Node, Node)]) -> Option<Self> {
+        /// A hostile mapping can have any number.
+        const MOST_READ: usize = 100;
+        let entries = &entries[..entries.len().min(MOST_READ)];
+        match what {
+            "a document" if meant_field(entries, what, "content").is_none() => {
+                let is_there = |name: &&&str| field(entries, name).is_some();
+                let parts: Vec<&str> = CONTENT.iter().filter(is_there).copied().collect();
+                let help = match parts.as_slice() {
+                    [] => return None,
+                    [_] => "write `content:` above it, and indent it below".to_owned(),
+                    parts => {
+                        format!(
+                            "write `content:` above it, and indent {} below",
+                            listed(&in_backticks(parts))
+                        )
+                    }
+                };
+                Some(Self {
+                    help,
+                    stands_for: &["content"],
+                    owner: "a document",
+                    what: "`content`",
+                    known: CONTENT,
+                })
+            }
+            "a rule" if meant_field(entries, what, "conditions").is_none() => {
+                // `name` and `key` are the name of the rule.
+                let is_meant = |key: &Node, own| {
+                    let name = scalar(key).filter(|name| !RULE.contains(name)).map(plain);
+                    name.is_some_and(|name| {
+                        own_of(what, &name).is_none() && own_of("a condition", &name) == Some(&own)
+                    })
+                };
+                let part = |own| {
+                    let meant = || entries.iter().find(|(key, _)| is_meant(key, own)).map(|(_, value)| value);
+                    field(entries, own).or_else(meant)
+                };
+                let text = |own| Some(format!("{own}: {}", quoted(&shown(part(own).and_then(scalar)?))));
+                let objects =
+                    part("objects").and_then(objects_of).map(|objects| format!("objects: [{objects}]"));
+                let all = [text("type"), text("subject"), text("predicate"), objects];
+                let parts: Vec<String> = all.into_iter().flatten().collect();
+                if parts.len() < 2 {
+                    return None;
+                }
+                let help = format!("write a condition: `conditions: [{{ {} }}]`", parts.join(", "));
+                Some(Self {
+                    help,
+                    stands_for: &["conditions"],
+                    owner: "a rule",
+                    what: "a condition",
+                    known: CONDITION,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    pub(in crate::document) fn has(&self, name: &str) -> bool {
+        let plain = plain(name);
+        self.known.contains(&name)
+            || own_of(self.owner, &plain).is_none() && own_of(self.what, &plain).is_some()
+    }
+}
+
+/// Returns whether a list has a mapping with this key.
+pub(in crate::document) fn is_in_items(list: &Node, name: &str) -> bool {
+    let has =
+        |node: &Node| matches!(&node.kind, NodeKind::Mapping(entries) if field(entries, name).is_some());
+    match &list.kind {
+        NodeKind::Sequence(items) => items.iter().any(has),
+        _ => has(list),
+    }
+}
+
+/// Returns the help on a file that is not a document, if documents are below its keys or in a list.
+pub(in crate::document) fn wrapped(root: &Node) -> Option<String> {
+    const EACH: &str = "write each toggle into a file of its own: its name is the key of the toggle";
+    let is_document = |node: &Node| {
+        let NodeKind::Mapping(entries) = &node.kind else { return false };
+        field(entries, "content").is_some() || field(entries, "variations").is_some()
+    };
+    match &root.kind {
+        NodeKind::Sequence(items) => match items.as_slice() {
+            [one] if is_document(one) => {
+                Some("remove the brackets or the dash around it: a document is not in a list".to_owned())
+            }
+            [first, ..] if is_document(first) => Some(EACH.to_owned()),
+            _ => None,
+        },
+        NodeKind::Mapping(entries) => match entries.as_slice() {
+            [(key, one)] if is_document(one) => Some(format!(
+                "remove `{}:` and the indentation below it: `disabled` and `content` begin at the start of a line",
+                shown(scalar(key)?)
+            )),
+            [(_, inner)] => wrapped(inner).map(|_| EACH.to_owned()),
+            [(_, first), ..] if is_document(first) => Some(EACH.to_owned()),
+            _ => None,
+        },
+        NodeKind::Refused | NodeKind::Scalar(..) => None,
+    }
+}
