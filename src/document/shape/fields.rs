@@ -1,0 +1,337 @@
+//! The entries of a mapping and the items of a list: unknown, repeated and missing keys.
+
+use super::super::check::{self, CONDITIONS, condition_example, example, quoted};
+use super::super::finding::{Finding, Spot, is_affordable, shown};
+use super::super::foreign::{self, Misplaced};
+use super::super::meant;
+use super::super::node::{Node, NodeKind, Span, Style, field, is_null};
+use super::ShapeReader;
+use super::scalar::{Problem, TEMPLATE, wrong_type};
+use super::serve::{ROLLOUTS, rollout};
+use crate::model::{closest, is_one_edit, listed};
+
+/// The known entries of one mapping, each key once.
+pub(in crate::document) struct Fields<'n> {
+    pub(in crate::document) owner: Span,
+    what: &'static str,
+    pub(in crate::document) entries: Vec<Field<'n>>,
+    has_unknown: bool,
+    /// The keys that an unknown one stands for, which are not missing as well.
+    pub(super) meant: Vec<&'static str>,
+}
+
+impl<'n> Fields<'n> {
+    /// Returns whether a part is one level too deep, which is reported there.
+    fn has_below(&self, name: &str) -> bool {
+        let lists: &[&str] = match self.what {
+            "a document" => &["content"],
+            "`content`" => &["prerequisites", "rules", "variations"],
+            "a rule" if name == "serve" => &["conditions"],
+            _ => &[],
+        };
+        lists.iter().filter_map(|list| self.optional(list)).any(|list| foreign::is_in_items(list.node, name))
+    }
+
+    pub(in crate::document) fn optional(&self, name: &str) -> Option<Field<'n>> {
+        self.entries.iter().find(|field| field.name == name).copied()
+    }
+}
+
+/// One entry of a mapping.
+#[derive(Clone, Copy)]
+pub(in crate::document) struct Field<'n> {
+    pub(in crate::document) name: &'n str,
+    /// The position in findings if the value is empty.
+    pub(in crate::document) key: Span,
+    pub(in crate::document) node: &'n Node,
+}
+
+impl Field<'_> {
+    pub(in crate::document) fn span(&self) -> Span {
+        match &self.node.kind {
+            // A collection would be underlined as a whole, and an empty value has nothing to underline.
+            NodeKind::Scalar(..) | NodeKind::Refused if !self.node.span.is_empty() => self.node.span,
+            _ => self.key,
+        }
+    }
+}
+
+impl ShapeReader<'_> {
+    /// Returns the entries of a mapping. Reports unknown and repeated keys.
+    pub(in crate::document) fn fields<'n>(
+        &mut self,
+        node: &'n Node,
+        owner: Span,
+        what: &'static str,
+        known: &[&'static str],
+    ) -> Option<Fields<'n>> {
+        let NodeKind::Mapping(all) = &node.kind else {
+            return None;
+        };
+        let mut entries: Vec<Field<'n>> = Vec::new();
+        let (mut has_unknown, mut meant) = (false, Vec::new());
+        let mut misplaced = Misplaced::of(what, all).map(|misplaced| (misplaced, false));
+        for (at, (key, value)) in all.iter().enumerate() {
+            let NodeKind::Scalar(name, _) = &key.kind else {
+                let message = "a key must be a word, not a collection";
+                let is_template = matches!(&key.kind, NodeKind::Mapping(inner) if matches!(inner.as_slice(), [(_, nothing)] if nothing.is_null()));
+                let help =
+                    if is_template { TEMPLATE } else { "remove this entry, or write a word as its key" };
+                self.add(Finding::at(&check::WRONG_TYPE, first_line_of(key), message).help(help));
+                continue;
+            };
+            if !known.contains(&name.as_str()) {
+                if let Some((misplaced, is_reported)) = misplaced.as_mut().filter(|(own, _)| own.has(name)) {
+                    if !*is_reported {
+                        let message = format!("{what} has no `{}`", shown(name));
+                        let finding = Finding::at(&check::UNKNOWN_KEY, key.span, message);
+                        self.add(finding.help(misplaced.help.as_str()));
+                    }
+                    *is_reported = true;
+                    meant.extend_from_slice(misplaced.stands_for);
+                    continue;
+                }
+                let before = at.checked_sub(1).and_then(|before| all.get(before));
+                match meant::cut_at_comma(before, &all[at], |key| known.contains(&key)) {
+                    Some(cut) => {
+                        self.add(Finding::at(&check::UNKNOWN_KEY, key.span, cut.message()).help(cut.help));
+                    }
+                    None => {
+                        has_unknown = true;
+                        meant.extend(self.unknown_key((name, key.span), value, what, known, all));
+                    }
+                }
+                continue;
+            }
+            if let Some(first) = entries.iter().find(|field| field.name == name) {
+                let first = first.key;
+                self.duplicate_key(name, key.span, first);
+                continue;
+            }
+            entries.push(Field { name, key: key.span, node: value });
+        }
+        Some(Fields { owner, what, entries, has_unknown, meant })
+    }
+
+    pub(in crate::document) fn duplicate_key(&mut self, name: &str, span: Span, first: Span) {
+        let message = format!("duplicate key `{}`", shown(name));
+        let finding = Finding::at(&check::DUPLICATE_KEY, span, message).help("keep one of the two");
+        self.add(finding.related(Spot::Span(first), "first here"));
+    }
+
+    /// Reports an unknown key of `all`. Returns the keys that it stands for.
+    fn unknown_key(
+        &mut self,
+        (name, span): (&str, Span),
+        value: &Node,
+        what: &str,
+        known: &[&'static str],
+        all: &[(Node, Node)],
+    ) -> Vec<&'static str> {
+        let unknown = || Finding::at(&check::UNKNOWN_KEY, span, format!("{what} has no `{}`", shown(name)));
+        // A hostile document can have any number of keys and of variations.
+        if !is_affordable(self.findings) {
+            self.add(unknown());
+            return Vec::new();
+        }
+        let split = if what == "a serve" { meant::split(value, &self.variations.names) } else { None };
+        let mut stands_for = Vec::new();
+        let finding = if name == "<<" {
+            // What a reviewer reads must be what is applied (src/document/README.md, "Text").
+            Finding::at(&check::MERGE_KEY, span, "a merge key (`<<`) is not allowed")
+                .help("write the content out where it is used, so that a reviewer sees it")
+        } else if name == "comment" && what == "a document" {
+            // The service's request body has a `comment`, so a copied body gets an explanation, not just an
+            // unknown key.
+            let message =
+                "a document has no `comment`: the message of the commit that changes it is the comment";
+            Finding::at(&check::COMMENT_KEY, span, message)
+                .help("remove it, and write the reason into the commit message")
+        } else if let Some(foreign) = foreign::key(what, name, value, all, &self.variations) {
+            stands_for.extend_from_slice(foreign.stands_for);
+            unknown().help(foreign.help)
+        } else if what == "a serve" && (ROLLOUTS.contains(&name) || split.is_some()) {
+            let is_beside = known.iter().any(|key| field(all, key).is_some());
+            let both = if is_beside { "one `split` says both: " } else { "" };
+            unknown().help(format!("{both}{}", rollout(split)))
+        } else {
+            let (help, meant) = misspelled(name, value, what, known, all);
+            // What is misspelled is not missing as well.
+            stands_for.extend(meant);
+            unknown().help(help)
+        };
+        self.add(finding);
+        stands_for
+    }
+
+    pub(in crate::document) fn required<'n>(
+        &mut self,
+        fields: &Fields<'n>,
+        name: &'static str,
+    ) -> Option<Field<'n>> {
+        self.required_as(fields, name, example(name))
+    }
+
+    pub(in crate::document) fn required_as<'n>(
+        &mut self,
+        fields: &Fields<'n>,
+        name: &'static str,
+        help: &str,
+    ) -> Option<Field<'n>> {
+        let found = fields.optional(name);
+        if found.is_none() && !fields.meant.contains(&name) && !fields.has_below(name) {
+            // The unknown key may stand for them, and without them, the rule matches everyone.
+            let help = match name {
+                "conditions" if fields.has_unknown => CONDITIONS,
+                _ => help,
+            };
+            let (check, message) = match (fields.what, name) {
+                ("a rule", "serve") => (&check::RULE_WITHOUT_SERVE, "this rule has no serve".to_owned()),
+                (what, name) => (&check::MISSING_FIELD, format!("{what} needs `{name}`")),
+            };
+            self.add(Finding::at(check, fields.owner, message).help(help));
+        }
+        found
+    }
+
+    /// Reads a required list. Replaces an item that cannot be read by the default.
+    pub(in crate::document) fn list<T: Default>(
+        &mut self,
+        fields: &Fields<'_>,
+        name: &'static str,
+        item: fn(&mut Self, &Field<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let field = self.required(fields, name)?;
+        self.items(&field, item)
+    }
+
+    /// Reads the items of a list.
+    pub(in crate::document) fn items<T: Default>(
+        &mut self,
+        field: &Field<'_>,
+        item: fn(&mut Self, &Field<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let NodeKind::Sequence(items) = &field.node.kind else {
+            let problem = wrong_type(field.name, &field.node.kind, "a list", None);
+            self.problem(field, problem.map(|problem| Problem { help: not_a_list(field), ..problem }));
+            return None;
+        };
+        if let Some(help) = foreign::list_of(field.name, field.node)
+            && let [first, ..] = items.as_slice()
+            && let Some(problem) = wrong_type(field.name, &first.kind, "a list of mappings", None)
+        {
+            let first = Field { key: first_line_of(first), node: first, ..*field };
+            self.problem(&first, Some(problem.help(help)));
+            return None;
+        }
+        let read = |node| {
+            let key = match first_line_of(node) {
+                span if span.is_empty() => field.key,
+                span => span,
+            };
+            // An unreadable item keeps its place, so that the items after it keep their indices.
+            item(self, &Field { name: field.name, key, node }).unwrap_or_default()
+        };
+        Some(items.iter().map(read).collect())
+    }
+}
+
+/// Returns the help on a key that is none of `known`, and the one that it probably is.
+fn misspelled(
+    name: &str,
+    value: &Node,
+    what: &str,
+    known: &[&'static str],
+    all: &[(Node, Node)],
+) -> (String, Option<&'static str>) {
+    let own = |key: &str| known.iter().copied().find(|own| *own == key);
+    if let Some((key, help)) = meant::without_blank(name, |key| known.contains(&key)) {
+        return (help, own(key));
+    }
+    let cut = name.split_once(' ').filter(|(key, rest)| known.contains(key) && !rest.is_empty());
+    if let Some((key, rest)) = cut.filter(|_| value.is_null()) {
+        let value = shown(&meant::in_braces(rest.trim()));
+        return (format!("write a colon after the key: `{key}: {value}`"), own(key));
+    }
+    let is_there = |key: &str| field(all, key).is_some();
+    // A short word is a misspelling of a key that is missing, and of nothing else.
+    let mut missing = known.iter().copied().filter(|key| !is_there(key));
+    let similar = closest(name, known.iter().copied()).or_else(|| missing.find(|key| is_one_edit(name, key)));
+    let help = match similar {
+        Some(similar) if is_there(similar) => {
+            format!("keep one of the two: it is similar to `{similar}`, which is here as well")
+        }
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None => format!("{what} has {}", listed(&quoted(known))),
+    };
+    (help, similar)
+}
+
+/// Returns the help on a value in place of a list.
+fn not_a_list(field: &Field<'_>) -> Option<String> {
+    let (name, value) = (field.name, &field.node.kind);
+    let objects = match (name, value) {
+        ("objects" | "rightObjects", NodeKind::Scalar(text, _)) => objects_in(text),
+        ("objects" | "rightObjects", NodeKind::Mapping(entries)) => foreign::values(entries),
+        _ => None,
+    };
+    let meant = objects
+        .map(|list| format!("write `{name}: [{list}]`"))
+        .or_else(|| foreign::list_of(name, field.node))
+        .or_else(|| foreign::not_a_list(name, field.node));
+    let help = match (name, value) {
+        _ if meant.is_some() => return meant,
+        // A rule without conditions matches everyone, so that this is not a usual remedy.
+        ("conditions", value) if !is_nothing(value) => CONDITIONS,
+        ("conditions", _) => example("conditions"),
+        ("rules" | "prerequisites", NodeKind::Mapping(entries)) if !entries.is_empty() => {
+            "write `- ` before each item, or `[]` for none"
+        }
+        ("rules" | "prerequisites", _) => "write `[]` for none",
+        (_, NodeKind::Scalar(..)) => "write a list in square brackets, such as `[\"a\", \"b\"]`",
+        ("objects" | "rightObjects", _) => condition_example(None, "objects"),
+        _ => return None,
+    };
+    Some(help.to_owned())
+}
+
+fn is_nothing(value: &NodeKind) -> bool {
+    match value {
+        NodeKind::Mapping(entries) => entries.is_empty(),
+        NodeKind::Scalar(text, _) => is_null(text),
+        NodeKind::Refused | NodeKind::Sequence(_) => false,
+    }
+}
+
+/// Returns the finding and the help on an entry in which no blank follows the colon.
+pub(in crate::document) fn without_blank(
+    (key, value): &(Node, Node),
+    is_key: impl Fn(&str) -> bool,
+) -> Option<(Finding, String)> {
+    let NodeKind::Scalar(name, Style::Plain) = &key.kind else { return None };
+    let (_, help) = meant::without_blank(name, is_key).filter(|_| value.is_null())?;
+    let message = format!("`{}` has no value", shown(name));
+    Some((Finding::at(&check::NULL_TEXT, key.span, message), help))
+}
+
+/// Returns the span of a scalar, or of the first key or item of a collection.
+pub(in crate::document) fn first_line_of(node: &Node) -> Span {
+    // The span of a whole collection can be the rest of the file.
+    match &node.kind {
+        NodeKind::Mapping(entries) => entries.first().map_or(node.span, |(key, _)| key.span),
+        NodeKind::Sequence(items) => items.first().map_or(node.span, first_line_of),
+        NodeKind::Refused | NodeKind::Scalar(..) => node.span,
+    }
+}
+
+/// Returns the objects that an author wrote as one text: the items of a list, or one.
+fn objects_in(text: &str) -> Option<String> {
+    let is_list = text.contains(['[', '(', '\n', ',']) || text.trim_start().starts_with("- ");
+    let one = || (!is_list && !is_null(text)).then(|| vec![text.to_owned()]);
+    let by_comma = || {
+        let items = text.trim_matches(['(', ')']).split(',').map(|item| item.trim_matches([' ', '"', '\'']));
+        let items: Vec<String> = items.map(str::to_owned).collect();
+        (items.len() > 1 && items.iter().all(|item| !item.is_empty())).then_some(items)
+    };
+    meant::list(&meant::items(text).or_else(by_comma).or_else(one)?)
+}

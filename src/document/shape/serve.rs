@@ -1,0 +1,215 @@
+//! Serves: an index, a name or a split.
+
+use std::collections::HashMap;
+
+use super::super::check::{self, ROLLOUT, needs_split};
+use super::super::finding::{Finding, is_affordable, shown};
+use super::super::foreign::{self, ReadVariations};
+use super::super::meant;
+use super::super::node::{Node, NodeKind, Span};
+use super::super::resolve::{RawServe, RawSplit, Text};
+use super::fields::{Field, Fields, first_line_of, without_blank};
+use super::scalar::{Problem, index, text, wrong_type};
+use super::{SERVE, ShapeReader};
+
+/// What other tools call a split.
+pub(super) const ROLLOUTS: &[&str] = &[
+    "distribution",
+    "fractional",
+    "percent",
+    "percentage",
+    "percentages",
+    "rollout",
+    "rolloutPercentage",
+    "variations",
+    "weight",
+    "weights",
+];
+
+impl ShapeReader<'_> {
+    pub(super) fn required_serve(&mut self, fields: &Fields<'_>, name: &'static str) -> Option<RawServe> {
+        let field = self.required(fields, name)?;
+        self.serve(&field)
+    }
+
+    pub(in crate::document) fn serve(&mut self, field: &Field<'_>) -> Option<RawServe> {
+        if self.is_distribution(field.node) {
+            return None;
+        }
+        if is_affordable(self.findings)
+            && let Some((first, split)) = foreign::bare_split(field.node, &self.variations)
+        {
+            let name = if let NodeKind::Scalar(name, _) = &first.kind { shown(name) } else { String::new() };
+            let finding = Finding::at(&check::UNKNOWN_KEY, first.span, format!("a serve has no `{name}`"));
+            self.add(finding.help(rollout(split)));
+            return None;
+        }
+        let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
+            let problem = wrong_type(field.name, &field.node.kind, "a mapping", None);
+            // A hostile document can have any number of serves and of variations.
+            let none = ReadVariations::default();
+            let variations = if is_affordable(self.findings) { &self.variations } else { &none };
+            let help = foreign::not_a_serve(field.name, field.node, variations);
+            self.problem(field, problem.map(|problem| problem.help(help)));
+            return None;
+        };
+        let serve = RawServe {
+            select: fields.optional("select").and_then(|field| self.select(&field)),
+            variation: fields.optional("variation").and_then(|field| self.variation_name(&field)),
+            split: fields.optional("split").and_then(|field| self.split(&field)),
+        };
+        let RawServe { select, variation, split } = &serve;
+        let read = [select.is_some(), variation.is_some(), split.is_some()];
+        let is_complete = read.into_iter().filter(|is_read| *is_read).count() == entries(field.node);
+        // A field that is unknown, repeated or cannot be read was reported already.
+        is_complete.then_some(serve)
+    }
+
+    /// Reports the form in which SDKs get a split. Returns whether `node` has it.
+    fn is_distribution(&mut self, node: &Node) -> bool {
+        let NodeKind::Mapping(entries) = &node.kind else { return false };
+        let found = entries.iter().find(|(key, value)| {
+            matches!(&key.kind, NodeKind::Scalar(name, _) if name == "distribution")
+                && matches!(value.kind, NodeKind::Sequence(_))
+        });
+        let Some((key, ranges)) = found else { return false };
+        let message = "`distribution` is the form of a split for SDKs, and a document has weights";
+        self.add(
+            Finding::at(&check::UNKNOWN_KEY, key.span, message)
+                .help(rollout(meant::split(ranges, &self.variations.names))),
+        );
+        true
+    }
+
+    /// Reads the index of a variation.
+    fn select(&mut self, field: &Field<'_>) -> Option<u32> {
+        let read = index(field.name, &field.node.kind);
+        let problem = match read {
+            Ok(index) => return Some(index),
+            Err(problem) => problem?,
+        };
+        // A hostile document can have any number of serves and of variations.
+        let help =
+            if is_affordable(self.findings) { foreign::select(field.node, &self.variations) } else { None };
+        self.problem(field, Some(Problem { help: help.or(problem.help), ..problem }));
+        None
+    }
+
+    /// Reads the name of a variation.
+    fn variation_name(&mut self, field: &Field<'_>) -> Option<String> {
+        let problem = match text(field.name, &field.node.kind) {
+            Ok(name) => return Some(name),
+            Err(problem) => problem?,
+        };
+        let help = if is_affordable(self.findings) {
+            foreign::variation(field.node, &self.variations.names)
+        } else {
+            None
+        };
+        self.problem(field, Some(Problem { help: help.or(problem.help), ..problem }));
+        None
+    }
+
+    /// Reads the shares of a split. Nothing is returned if one of them cannot be read, because the others
+    /// would not add up.
+    fn split(&mut self, field: &Field<'_>) -> Option<RawSplit> {
+        let is_plain = match &field.node.kind {
+            NodeKind::Mapping(entries) => entries.iter().all(|(_, share)| is_scalar(share)),
+            NodeKind::Sequence(items) => items.iter().all(is_scalar),
+            _ => true,
+        };
+        if matches!(field.node.kind, NodeKind::Mapping(_)) && self.is_distribution(field.node) {
+            return None;
+        }
+        if !is_plain && let Some(split) = meant::split(field.node, &self.variations.names) {
+            let message = "`split` has percentages by name, or a list of weights";
+            let finding = Finding::at(&check::WRONG_TYPE, field.key, message);
+            self.add(finding.help(rollout(Some(split))));
+            return None;
+        }
+        match &field.node.kind {
+            NodeKind::Mapping(entries) => {
+                let mut first: HashMap<&str, Span> = HashMap::new();
+                let mut shares = Vec::new();
+                for (at, entry) in entries.iter().enumerate() {
+                    let (key, node) = entry;
+                    let before = at.checked_sub(1).and_then(|before| entries.get(before));
+                    let is_key = |name: &str| self.variations.names.iter().any(|known| known == name);
+                    if let Some(cut) = meant::cut_at_comma(before, entry, is_key) {
+                        self.add(Finding::at(&check::WRONG_TYPE, key.span, cut.message()).help(cut.help));
+                        continue;
+                    }
+                    if let Some((finding, help)) = without_blank(entry, is_key) {
+                        self.add(finding.help(help));
+                        continue;
+                    }
+                    let name = self.share_name(field, key);
+                    let share = self.share(key.span, node);
+                    let (Some(name), Some(share)) = (name, share) else {
+                        continue;
+                    };
+                    if let Some(first) = first.insert(name, key.span) {
+                        self.duplicate_key(name, key.span, first);
+                        continue;
+                    }
+                    shares.push((name.to_owned(), share));
+                }
+                (shares.len() == entries.len()).then_some(RawSplit::ByName(shares))
+            }
+            NodeKind::Sequence(items) => {
+                let weights: Vec<Text> =
+                    items.iter().filter_map(|node| self.share(field.key, node)).collect();
+                (weights.len() == items.len()).then_some(RawSplit::ByIndex(weights))
+            }
+            _ => {
+                self.wrong_type(field, "percentages by name, or a list of weights", Some(&ROLLOUT));
+                None
+            }
+        }
+    }
+
+    fn share_name<'n>(&mut self, field: &Field<'_>, key: &'n Node) -> Option<&'n str> {
+        match &key.kind {
+            NodeKind::Scalar(name, _) if !key.is_null() => Some(name),
+            NodeKind::Refused => None,
+            _ => {
+                let span = if key.span.is_empty() { field.key } else { first_line_of(key) };
+                let message = "a key of a split is the name of a variation";
+                let finding = Finding::at(&check::NULL_TEXT, span, message);
+                self.add(finding.help("quote the name, such as `\"null\"`"));
+                None
+            }
+        }
+    }
+
+    fn share(&mut self, key: Span, node: &Node) -> Option<Text> {
+        let field = Field { name: "split", key, node };
+        match &node.kind {
+            NodeKind::Scalar(text, _) if !node.is_null() => Some(Text(text.clone())),
+            _ => {
+                self.wrong_type(&field, "made of numbers", Some(&ROLLOUT));
+                None
+            }
+        }
+    }
+}
+
+/// Returns the help on a split in another notation, which is `split` in that of documents.
+pub(super) fn rollout(split: Option<String>) -> String {
+    match split {
+        Some(split) => format!("write `split: {split}`{}", needs_split()),
+        None => ROLLOUT.clone(),
+    }
+}
+
+fn is_scalar(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Scalar(..) | NodeKind::Refused)
+}
+
+/// Returns the number of entries of a mapping.
+fn entries(node: &Node) -> usize {
+    match &node.kind {
+        NodeKind::Mapping(entries) => entries.len(),
+        _ => 0,
+    }
+}
