@@ -339,7 +339,7 @@ pub(crate) fn build_info() -> Family<Labels<2>, Gauge> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BUILD, Hold, Suspension};
+    use crate::model::{BUILD, Hold, Suspension, SuspensionScope};
 
     #[test]
     fn the_text_has_the_names_of_the_contract() {
@@ -347,7 +347,9 @@ mod tests {
         metrics.pass_ended(&PassResult::Noop, Duration::from_millis(2));
         metrics.published(OutcomeKind::Applied, Duration::from_millis(20));
         metrics.succeeded_at(1_700_000_000);
-        metrics.suspensions(&Suspension { reason: None, until: None }.into());
+        let mut suspensions = Suspensions::default();
+        suspensions.add(SuspensionScope::everything(), Suspension { reason: None, until: None });
+        metrics.suspensions(&suspensions);
         metrics.notification_failed();
         metrics.fetched(Duration::from_secs(1));
         metrics.applied_after(Duration::from_secs(3));

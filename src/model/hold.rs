@@ -93,11 +93,10 @@ pub struct Hold {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) advice: Option<Box<Advice>>,
     /// The decisions of operators that release the change.
-    #[serde(default)]
     pub releases: Vec<Override>,
     /// The live version that a permission to overwrite drift covers, 0 if the service does not have the
     /// toggle; none if such a permission has no effect.
-    #[serde(default, rename = "live_version")]
+    #[serde(rename = "live_version")]
     pub version: Option<u64>,
     /// Whether the trailer of the commit permits the change no longer, because the service has had its document.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -492,7 +491,6 @@ pub struct HeldRequest {
     pub hold: Hold,
     /// The number of the pass that sent it last, 0 if none did. Grows with every pass that leaves an
     /// unconfirmed request.
-    #[serde(default)]
     pub pass: u64,
     /// Present if the request failed alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]

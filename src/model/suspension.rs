@@ -156,13 +156,6 @@ impl From<Suspensions> for Vec<Scoped> {
     }
 }
 
-impl From<Suspension> for Suspensions {
-    /// Suspends everything.
-    fn from(suspension: Suspension) -> Self {
-        Self(BTreeMap::from([(SuspensionScope::everything(), suspension)]))
-    }
-}
-
 impl Suspensions {
     /// Adds a suspension, or replaces the one with the same scope.
     pub(crate) fn add(&mut self, scope: SuspensionScope, suspension: Suspension) {

@@ -182,8 +182,8 @@ const PLACE: &str = "place.json";
 /// Where state lives.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Place {
-    /// The URL of the state remote; none if state lives in its folder. Empty if the folder is older than this
-    /// file.
+    /// The URL of the state remote; none if state lives in its folder. Empty if the note of the place is lost,
+    /// and the folder has only the name of the state that it cached.
     remote: Option<String>,
     /// The name of the state at the remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -250,11 +250,11 @@ fn recorded(dir: &Path) -> Result<Option<Place>, Error> {
     if !has_state {
         return Ok(None);
     }
-    let older = || {
-        let cached = view.cached_state()?;
-        Ok::<_, Error>(Place { remote: cached.is_some().then(String::new), name: cached })
+    let cached = || {
+        let name = view.cached_state()?;
+        Ok::<_, Error>(Place { remote: name.is_some().then(String::new), name })
     };
-    place.map_or_else(older, Ok).map(Some)
+    place.map_or_else(cached, Ok).map(Some)
 }
 
 /// Checks that the state in `dir` may be used as that of the place `wanted`. `has_records` is set if that

@@ -25,7 +25,6 @@ pub struct LiveVersions {
     /// The toggles whose live targeting was the applied one. At most one entry for each applied toggle.
     pub toggles: BTreeMap<ToggleId, EqualVersion>,
     /// The toggles whose live targeting was another one.
-    #[serde(default)]
     pub differences: BTreeMap<ToggleId, OtherVersion>,
 }
 

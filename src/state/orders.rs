@@ -27,12 +27,9 @@ pub struct Orders {
     failpoints: Failpoints,
 }
 
-/// An older version wrote one suspension, of everything. It reads a list as a suspension of everything.
 #[derive(Deserialize, Serialize)]
-#[serde(untagged)]
-enum Suspended {
-    Parts { suspensions: Suspensions },
-    Everything(Suspension),
+struct Suspended {
+    suspensions: Suspensions,
 }
 
 #[derive(Default, Deserialize, Serialize)]
@@ -111,7 +108,7 @@ impl Orders {
     }
 
     fn keep_suspensions(&self, suspensions: Suspensions) -> Result<(), Error> {
-        let kept = (!suspensions.is_empty()).then_some(Suspended::Parts { suspensions });
+        let kept = (!suspensions.is_empty()).then_some(Suspended { suspensions });
         keep(&self.dir.join(SUSPENDED), kept, &self.failpoints)
     }
 
@@ -132,8 +129,7 @@ pub(crate) fn suspensions(dir: &Path) -> Result<Suspensions, Error> {
         return Ok(Suspensions::default());
     };
     match parse(&text) {
-        Ok(Suspended::Parts { suspensions }) => Ok(suspensions),
-        Ok(Suspended::Everything(suspension)) => Ok(suspension.into()),
+        Ok(Suspended { suspensions }) => Ok(suspensions),
         // An unreadable suspension must not resume publishing.
         Err(source) => Err(Error::Suspension { path, source }),
     }
@@ -170,13 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_version_suspended_is_everything() {
+    fn unreadable_suspensions_are_replaced_only_by_an_order_for_everything() {
         let folder = tempfile::tempdir().unwrap();
-        let text = r#"{"version":1,"reason":"freeze","until":5}"#;
-        std::fs::write(folder.path().join(SUSPENDED), text).unwrap();
-        let read = suspensions(folder.path()).unwrap();
-        assert_eq!(read.everything().unwrap().until, Some(5));
-        std::fs::write(folder.path().join(SUSPENDED), "{").unwrap();
+        // Neither of them is a suspension of nothing.
+        for text in ["{", r#"{"version":1}"#, r#"{"version":2,"suspensions":[]}"#] {
+            std::fs::write(folder.path().join(SUSPENDED), text).unwrap();
+            assert!(suspensions(folder.path()).is_err(), "{text}");
+        }
         let orders = Orders::new(folder.path());
         assert!(orders.resume(&"shop/**".parse().unwrap()).is_err());
         assert_eq!(orders.resume(&SuspensionScope::everything()).unwrap(), []);

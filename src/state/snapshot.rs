@@ -299,7 +299,7 @@ impl StateSnapshot {
         self.is_fetched
     }
 
-    /// Returns the name of the shared state that the folder cached before it recorded its place.
+    /// Returns the name of the shared state that the folder has a copy of.
     pub(crate) fn cached_state(&self) -> Result<Option<String>, Error> {
         let Some(reader) = self.reader()? else {
             return Ok(None);

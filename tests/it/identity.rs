@@ -51,11 +51,7 @@ fn an_environment_whose_case_changes_is_the_same_environment() {
 #[test]
 fn a_suspended_toggle_stays_suspended_whatever_the_case_of_its_document() {
     let world = World::with_pay_and_search_applied();
-    std::fs::write(
-        world.state().join("suspended.json"),
-        r#"{"version":1,"scopes":[{"scope":"shop/prod/pay","reason":"freeze","until":null}]}"#,
-    )
-    .unwrap();
+    world.suspend(Some("shop/prod/pay"));
     renamed(&world);
     disabling(&world).exit(4).stdout_contains(&["create shop/prod/Pay", "suspended"]).any_stderr();
     world.nothing_sent();

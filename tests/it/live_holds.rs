@@ -326,16 +326,12 @@ fn a_run_with_another_scope_leaves_what_is_known_of_the_rest() {
 
 #[test]
 fn a_suspended_change_is_pending_whether_the_service_can_be_read_or_not() {
-    let suspended = |world: &World| {
-        let order = r#"{"version": 1, "reason": "freeze", "until": null}"#;
-        std::fs::write(world.state().join("suspended.json"), order).unwrap();
-    };
     let service = with_pay_changed("Raise the age");
-    suspended(&service.world);
+    service.world.suspend(None);
     let live = service.apply().set("output", "json").exit(4).json();
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Raise the age");
-    suspended(&world);
+    world.suspend(None);
     let documented = world.apply().set("output", "json").exit(4).json();
     for json in [live, documented] {
         assert_eq!(json["totals"]["pending"], json!(["shop/prod/pay"]), "{json}");

@@ -147,8 +147,7 @@ fn what_protects_against_sending_holds_no_record() {
                     run.set("reviewed", world.write("old.json", empty))
                 }
                 _ => {
-                    let order = r#"{"version": 1, "reason": "freeze", "until": null}"#;
-                    std::fs::write(world.state().join("suspended.json"), order).unwrap();
+                    world.suspend(None);
                     run
                 }
             }

@@ -316,8 +316,7 @@ fn nothing_suspended_is_sent_whatever_the_action_is() {
         .file("shop/prod/search.yaml", doc(21))
         .file("shop/prod/new.yaml", doc(40))
         .commit("Disable, update and create");
-    let order = world.state().join("suspended.json");
-    std::fs::write(&order, r#"{"version":1,"reason":"freeze","until":null}"#).unwrap();
+    let order = world.suspend(None);
     let apply = || world.apply().set("on-remove", "disable");
     apply()
         .exit(4)

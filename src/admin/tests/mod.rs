@@ -23,7 +23,7 @@ use crate::daemon::{
     Control, DeploymentHistory, DocumentPaths, DriverCommand, Heartbeat, HoldKind, LastPass, Metrics,
     PassResult, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus, Trigger,
 };
-use crate::model::{Hold, ServiceKind, Suspension, Suspensions};
+use crate::model::{Hold, ServiceKind, Suspension, SuspensionScope};
 use crate::transport::{Secret, SecretSource, SigningKey, hmac_sha256};
 
 const TOKEN: &str = "admin-token";

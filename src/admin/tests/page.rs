@@ -95,7 +95,7 @@ async fn hostile_text_is_shown_and_is_no_markup() {
         status.source.revision = Some(CommitId(ObjectId([7; 20])));
         status.source.subject = Some(hostile.repeat(40));
         let suspension = Suspension { reason: Some(hostile.to_owned()), until: None };
-        status.suspensions = suspension.into();
+        status.suspensions.add(SuspensionScope::everything(), suspension);
     });
     let encoded = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%22%27%E2%80%AE%0A";
     for path in [

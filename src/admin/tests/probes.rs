@@ -105,7 +105,8 @@ async fn the_status_is_always_current() {
     let server = AdminServer::new().await;
     assert!(server.get("/api/status").await.body().contains(r#""suspended":null"#));
     server.status.send_modify(|status| {
-        status.suspensions = Suspensions::from(Suspension { reason: Some("freeze".to_owned()), until: None });
+        let suspension = Suspension { reason: Some("freeze".to_owned()), until: None };
+        status.suspensions.add(SuspensionScope::everything(), suspension);
     });
     let suspended = r#""suspended":{"reason":"freeze","until":null}"#;
     let answer = server.get("/api/status").await;

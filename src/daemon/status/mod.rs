@@ -624,7 +624,7 @@ mod tests {
         let hold = Some(Arc::new(Hold::new(HoldKind::Rail, "")));
         status.set_toggles(vec![ToggleStatus::new("shop/prod/pay".parse().unwrap(), hold)]);
         let (reason, until) = (Some("freeze".to_owned()), Some(0));
-        status.suspensions = Suspension { reason, until }.into();
+        status.suspensions.add(SuspensionScope::everything(), Suspension { reason, until });
         status.source.is_history_cut = true;
         assert_eq!(
             status.remarks(),

@@ -1,7 +1,7 @@
 //! Rails, first passes, orphans and everything else that decides, as tables.
 
 use super::*;
-use crate::model::{Scope, UnlistedChange};
+use crate::model::{Scope, SuspensionScope, UnlistedChange};
 
 pub(super) fn reasons(plan: &Plan) -> Vec<(&str, &str)> {
     let held = plan.withheld().iter();
@@ -110,7 +110,8 @@ fn what_is_held_says_what_it_would_be() {
     let failed =
         HeldRequest { hold: Hold::new(HoldKind::FailedAlone, "the service answered 500"), ..refused.clone() };
     let suspension = Suspension { reason: Some("freeze".into()), until: None };
-    let suspended = World { suspensions: suspension.into(), ..world.clone() };
+    let mut suspended = world.clone();
+    suspended.suspensions.add(SuspensionScope::everything(), suspension);
     let environment = World {
         environment_holds: BTreeMap::from([(
             id("p/e/t000").environment(),

@@ -15,13 +15,9 @@ enum JournalLine {
         journal: u32,
         id: String,
         base_url: String,
-        #[serde(default)]
         pass: Option<String>,
-        #[serde(default)]
         timeout_ms: u64,
-        #[serde(default)]
         open: BTreeSet<ToggleId>,
-        #[serde(default)]
         let_through: BTreeMap<ToggleId, RequestDigest>,
     },
     Intent {

@@ -135,6 +135,13 @@ impl World {
         self.path("state")
     }
 
+    /// Suspends what matches `scope`, or everything, for the reason `freeze`. Returns the file with the order.
+    pub(crate) fn suspend(&self, scope: Option<&str>) -> PathBuf {
+        let suspension = serde_json::json!({ "scope": scope, "reason": "freeze", "until": null });
+        let file = serde_json::json!({ "version": 1, "suspensions": [suspension] });
+        self.write("state/suspended.json", &file.to_string())
+    }
+
     /// Returns the file that says whom to trust.
     pub(crate) fn ca(&self) -> PathBuf {
         self.path("ca.pem")

@@ -264,7 +264,7 @@ fn a_folder_belongs_to_one_place() {
         assert!(matches!(error, Error::OtherPlace { .. }), "{error:?}");
         assert!(error.hint().unwrap().contains("--state-name main"), "{error:?}");
     }
-    // A folder that is older than the file knows the name of the state that it caches.
+    // Without the note of its place, a folder still knows the name of the state that it caches.
     std::fs::remove_file(first.dir.path().join("place.json")).unwrap();
     assert!(open(&first, Some("other")).is_err());
     let mut first = first.restart(&remote);
