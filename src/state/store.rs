@@ -67,6 +67,7 @@ impl Store {
         let applied = AppliedRepository::open(dir, base_url.clone(), thresholds, failpoints.clone())?;
         let journal = JournalFile::open(dir, base_url, timeout, Arc::clone(&lock), failpoints.clone())?;
         let place = Place::of(shared.as_ref().map(|options| &options.remote));
+        // What the remote has is found out by `refresh`, which checks again.
         folder::check_place(dir, &place, false)?;
         if place.is_here() {
             // On shared state, `refresh` checks the base URL of the state that it finds, and keeps the place.

@@ -134,28 +134,17 @@ impl SharedSession {
         let mut watch = HolderWatch::new(self.now());
         let mut is_logged = false;
         loop {
-            let found = FoundState::look_up(&mut self.tracked, applied, stop)?;
-            let place = Place::of(Some(&self.tracked.remote));
-            folder::check_place(&self.dir, &place, self.tracked.at.is_some())?;
-            // A process that was killed while it took over the record of the remote has left an older one of
-            // it.
-            if found.origin == StateOrigin::Foreign && !applied.is_continued_by(found.tip.as_ref())? {
-                // Another process was faster with the first record of that remote.
-                return Err(folder::not_moved(&self.dir, place));
-            }
-            let owed = journal.index().unknown_toggles();
-            let status = found.head.status(journal.mark());
-            let step = watch.step(self.tracked.at, status, !owed.is_empty(), self.now());
-            let age = self.now().saturating_sub(self.opened);
-            // A request that the killed process left open may still be executing.
-            let has_open = journal.index().open().next().is_some();
-            let is_early = step == QueueStep::End && has_open && age < open_for(journal.longest_timeout());
+            let found = self.find(applied, stop)?;
             let lost = found.head.revision.filter(|_| found.origin == StateOrigin::Deleted);
             if lost.is_some_and(|revision| !may_restore(revision)) {
                 // The pass is refused as stale. Until then, the folder keeps everything that it has.
                 self.tracked.head = found.head;
                 return Ok(());
             }
+            let owed = journal.index().unknown_toggles();
+            let status = found.head.status(journal.mark());
+            let step = watch.step(self.tracked.at, status, !owed.is_empty(), self.now());
+            let is_early = step == QueueStep::End && self.may_be_executing(journal);
             if matches!(step, QueueStep::End | QueueStep::TakeOver) && !is_early {
                 match self.take_over(found, step, applied, journal, now, stop) {
                     // Another process was faster, and may be publishing now.
@@ -163,23 +152,48 @@ impl SharedSession {
                     result => return result,
                 }
             }
-            let announcement = found.head.announcement;
-            let holder = announcement.map(|found| found.holder).unwrap_or_default();
-            let name = &self.tracked.remote.name;
+            let holder = found.head.announcement.map(|found| found.holder).unwrap_or_default();
             if step == QueueStep::GiveUp || stop() {
-                let name = name.clone();
+                let name = self.tracked.remote.name.clone();
                 return Err(Error::InUse { name, holder, owed });
             }
             if !is_logged && !is_early {
-                let text = format!(
-                    "another process publishes on the shared state `{name}`: {holder}; this one waits for it to end"
-                );
-                queues(&text);
-                tracing::warn!(name: "waiting_for_publisher", holder, state = %name, "{text}");
+                self.report_wait(&holder, queues);
                 is_logged = true;
             }
             self.tracked.clock.sleep(REF_POLL);
         }
+    }
+
+    /// Reads the state at the ref.
+    ///
+    /// # Errors
+    /// If it cannot be read, or the state in the folder does not belong to this ref.
+    fn find(&mut self, applied: &AppliedRepository, stop: Stop<'_>) -> Result<FoundState, Error> {
+        let found = FoundState::look_up(&mut self.tracked, applied, stop)?;
+        let place = Place::of(Some(&self.tracked.remote));
+        folder::check_place(&self.dir, &place, self.tracked.at.is_some())?;
+        // A process that was killed while it took over the record of the remote has left an older one of it.
+        if found.origin == StateOrigin::Foreign && !applied.is_continued_by(found.tip.as_ref())? {
+            // Another process was faster with the first record of that remote.
+            return Err(folder::not_moved(&self.dir, place));
+        }
+        Ok(found)
+    }
+
+    /// Returns whether a request that a killed process left open may still be executing.
+    fn may_be_executing(&self, journal: &JournalFile) -> bool {
+        let age = self.now().saturating_sub(self.opened);
+        journal.index().open().next().is_some() && age < open_for(journal.longest_timeout())
+    }
+
+    fn report_wait(&self, holder: &str, queues: Queues<'_>) {
+        let name = &self.tracked.remote.name;
+        let text = format!(
+            "another process publishes on the shared state `{name}`: {holder}; this one waits for it to end"
+        );
+        queues(&text);
+        tracing::warn!(name: "waiting_for_publisher", holder, state = %name, "{text}");
     }
 
     /// Takes over the found state, and pushes what this folder has to add.
@@ -200,12 +214,7 @@ impl SharedSession {
         let is_own = step == QueueStep::End || origin == StateOrigin::Local;
         if !is_own {
             let mut index = journal.index().clone();
-            match origin {
-                // No successor took over what this folder did before it cached the state.
-                StateOrigin::Foreign => index.doubt(|_| true),
-                // The successor took over the list with everything that was confirmed within the term.
-                _ => index.drop_settled(),
-            }
+            distrust(&mut index, origin);
             journal.replace(index)?;
         }
         applied.adopt(tip.as_ref())?;
@@ -225,8 +234,7 @@ impl SharedSession {
         };
         let record = self.compose(applied, revision, None);
         let lacks_records = record.applied != head.applied;
-        let is_known =
-            self.tracked.at.is_some() && journal.index().is_empty() && record.applied == head.applied;
+        let is_known = self.tracked.at.is_some() && journal.index().is_empty() && !lacks_records;
         self.tracked.head = head;
         if step == QueueStep::End || (!is_known && record != SharedHead::default()) {
             let name = &self.tracked.remote.name;
@@ -423,5 +431,15 @@ impl SharedSession {
 
     fn now(&self) -> Duration {
         self.tracked.clock.elapsed()
+    }
+}
+
+/// Takes out of a journal what a successor of this process may know otherwise.
+fn distrust(index: &mut JournalIndex, origin: StateOrigin) {
+    match origin {
+        // No successor took over what this folder did before it cached the state.
+        StateOrigin::Foreign => index.doubt(|_| true),
+        // The successor took over the list with everything that was confirmed within the term.
+        _ => index.drop_settled(),
     }
 }
