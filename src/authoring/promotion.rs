@@ -80,21 +80,12 @@ pub(crate) fn promote(
         report.results.insert(key.clone(), result);
     }
     report.lacking = lacking(&report, &target);
-    report.ignored = ignored(&report, place)?;
-    Ok(report)
-}
-
-/// Returns the written documents that Git ignores.
-fn ignored(report: &PromotionReport, place: DocumentPlace<'_>) -> Result<Vec<String>, AuthoringError> {
     let written = report.results.values().filter_map(|result| match result {
         PromotionResult::Copied { path, .. } => Some(path.clone()),
         PromotionResult::Failed(_) | PromotionResult::Unchanged => None,
     });
-    let mut written: BTreeSet<String> = written.collect();
-    for path in WorkTree::open(place.folder, place.root)?.files()? {
-        written.remove(&join(place.root, &String::from_utf8_lossy(&path)));
-    }
-    Ok(written.into_iter().collect())
+    report.ignored = promotion.folder.ignored(written)?;
+    Ok(report)
 }
 
 /// Returns the copied toggles with each prerequisite that has no document in the target.
@@ -161,7 +152,7 @@ impl<'a> Promotion<'a> {
             WriteResult::Exists => return Err(format!("Git ignores a file at `{path}`")),
         }
         Ok(PromotionResult::Copied {
-            path: join(self.place.root, &path),
+            path: self.folder.shown(&path),
             before: before.map(|before| before.payload.clone()),
             after: document.payload.clone(),
         })

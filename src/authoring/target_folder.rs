@@ -15,7 +15,8 @@ use tempfile::TempPath;
 use super::AuthoringError;
 use crate::document::LARGEST_DOCUMENT;
 use crate::model::{Blob, escaped};
-use crate::source::{self, worktree};
+use crate::source;
+use crate::source::worktree::{self, WorkTree};
 
 /// A folder of a work tree that this process may write, locked against other processes.
 #[derive(Debug)]
@@ -84,6 +85,21 @@ impl TargetFolder {
             "" => path.to_owned(),
             root => format!("{root}/{path}"),
         }
+    }
+
+    /// Returns those of the `written` files that Git ignores, so that they are not committed. Their paths are
+    /// relative to the top.
+    pub(crate) fn ignored(
+        &self,
+        written: impl Iterator<Item = String>,
+    ) -> Result<Vec<String>, source::Error> {
+        let mut written: BTreeSet<String> = written.collect();
+        if !written.is_empty() {
+            for path in WorkTree::open(&self.top, &self.root)?.files()? {
+                written.remove(&self.shown(&String::from_utf8_lossy(&path)));
+            }
+        }
+        Ok(written.into_iter().collect())
     }
 
     /// Returns the files that are committed but not checked out, relative to the root.

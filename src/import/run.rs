@@ -1,6 +1,6 @@
 //! Imports toggles, and collects the results.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::Builder;
@@ -46,25 +46,13 @@ pub(crate) async fn import(
     let mut collection = Collection { report: ImportReport { top, ..ImportReport::default() }, writer };
     collection.run(&config.scope, found, stop, observe).await;
     let Collection { mut report, writer } = collection;
-    report.ignored = ignored(&report, &writer.folder, &config.root);
-    Ok(report)
-}
-
-/// Returns the written documents that Git ignores, or none if that cannot be found out.
-fn ignored(report: &ImportReport, folder: &TargetFolder, root: &str) -> Vec<String> {
     let written = report.results.values().filter_map(|result| match result {
         ImportResult::Written { path } => Some(path.clone()),
         _ => None,
     });
-    let mut written: BTreeSet<String> = written.collect();
-    if !written.is_empty() {
-        let files = WorkTree::open(&report.top, root).and_then(|tree| tree.files());
-        let Ok(files) = files else { return Vec::new() };
-        for path in files {
-            written.remove(&folder.shown(&String::from_utf8_lossy(&path)));
-        }
-    }
-    written.into_iter().collect()
+    // The documents are there, whether it can be found out or not.
+    report.ignored = writer.folder.ignored(written).unwrap_or_default();
+    Ok(report)
 }
 
 pub(super) fn writer<'c>(config: &'c ImportConfig, top: &Path) -> Result<DocumentWriter<'c>, ImportError> {
