@@ -397,10 +397,7 @@ const CHUNK: usize = 16 * 1024;
 
 /// Responds with the JSON whose pieces `begin` returns, each a few characters or one toggle. All work is done
 /// on threads that serve no other requests, in turns with other pages.
-pub(super) fn json_stream<I>(
-    shared: AdminState,
-    begin: impl FnOnce(&AdminState) -> I + Send + 'static,
-) -> Response
+fn json_stream<I>(shared: AdminState, begin: impl FnOnce(&AdminState) -> I + Send + 'static) -> Response
 where
     I: Iterator<Item = String> + Send + 'static,
 {

@@ -266,7 +266,7 @@ fn start() -> Gauge {
 
 /// The time at which the source was last current, in seconds since 1970-01-01 UTC.
 #[derive(Clone, Debug)]
-pub(crate) struct SourceAge(Arc<AtomicI64>);
+struct SourceAge(Arc<AtomicI64>);
 
 /// The value for a source without an age.
 const NONE: i64 = i64::MIN;
@@ -278,7 +278,7 @@ impl Default for SourceAge {
 }
 
 impl SourceAge {
-    pub(crate) fn set(&self, fetched_at: Option<i64>) {
+    fn set(&self, fetched_at: Option<i64>) {
         // No other memory depends on this value.
         self.0.store(fetched_at.unwrap_or(NONE), Ordering::Relaxed);
     }
@@ -306,30 +306,30 @@ impl Collector for SourceAge {
 }
 
 /// `N` labels: their names and values.
-pub(crate) type Labels<const N: usize> = [(&'static str, &'static str); N];
+type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 #[derive(Clone, Debug)]
-pub(crate) struct Labeled<M> {
+struct Labeled<M> {
     label: &'static str,
-    pub(crate) family: Family<Labels<1>, M>,
+    family: Family<Labels<1>, M>,
 }
 
 impl<M: Clone + Default> Labeled<M> {
     /// Creates the metric of each of these values.
-    pub(crate) fn new(label: &'static str, values: impl IntoIterator<Item = &'static str>) -> Self {
+    fn new(label: &'static str, values: impl IntoIterator<Item = &'static str>) -> Self {
         let family = Family::default();
         let labeled = Self { label, family };
         values.into_iter().for_each(|value| drop(labeled.with(value)));
         labeled
     }
 
-    pub(crate) fn with(&self, value: &'static str) -> M {
+    fn with(&self, value: &'static str) -> M {
         self.family.get_or_create_owned(&[(self.label, value)])
     }
 }
 
 /// Returns the metric that shows the version and the commit of the program.
-pub(crate) fn build_info() -> Family<Labels<2>, Gauge> {
+fn build_info() -> Family<Labels<2>, Gauge> {
     let build: Family<Labels<2>, Gauge> = Family::default();
     let commit = BUILD.commit.unwrap_or("unknown");
     let _ = build.get_or_create(&[("version", BUILD.version), ("commit", commit)]).set(1);

@@ -454,7 +454,7 @@ fn has_short_numbers(version: &str) -> bool {
 
 /// Returns whether FeatureProbe can parse `text` as a time that exists: `YYYY-MM-DDThh:mm:ss+hh:mm` with a
 /// `+` offset, whose minutes are at most 19 (src/service/featureprobe.md, "Publishing").
-pub(super) fn is_datetime(text: &str) -> bool {
+fn is_datetime(text: &str) -> bool {
     // The service rejects `Z`, negative offsets and fractions of a second.
     datetime_numbers(text).is_some_and(
         |[year, month, day, hour, minute, second, offset_hours, offset_minutes]| {

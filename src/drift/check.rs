@@ -304,7 +304,7 @@ impl DriftScanner {
     }
 
     /// Reads the versions that decide on changes whose last outcome is unknown.
-    pub(super) fn deciding_versions(
+    fn deciding_versions(
         &self,
         plan: &Plan,
         live: &BTreeMap<ToggleId, Live>,

@@ -95,7 +95,7 @@ pub struct DeploymentPart {
 
 impl DeploymentHistory {
     /// The most deployments of one page.
-    pub const MOST_DEPLOYMENTS: usize = 200;
+    const MOST_DEPLOYMENTS: usize = 200;
     /// The most toggles of one part of a deployment.
     pub const MOST_TOGGLES: usize = 200;
     /// The most toggles that a page lists per deployment.

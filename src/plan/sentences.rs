@@ -401,7 +401,7 @@ pub(crate) fn condition(condition: &Condition) -> String {
 }
 
 /// Returns the attribute with a space after it, or nothing for a segment, which has none.
-pub(super) fn subject_of(condition: &Condition) -> String {
+fn subject_of(condition: &Condition) -> String {
     match (condition.kind.as_str(), condition.subject.as_str()) {
         ("segment", "") => String::new(),
         (_, subject) => format!("{} ", quoted(subject)),
@@ -523,7 +523,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Returns two texts in backticks. Long ones start shortly before the first difference, so that both look
 /// different.
-pub(super) fn from_to(old: &str, word: &str, new: &str) -> String {
+fn from_to(old: &str, word: &str, new: &str) -> String {
     const BEFORE: usize = 10;
     let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new);
     let common = common.count();

@@ -95,7 +95,7 @@ impl WorkTree {
 
     /// Returns the same as [`Self::files`], without the folders that `is_wanted` rejects. It gets their
     /// paths.
-    pub(crate) fn files_in(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Error> {
+    fn files_in(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Error> {
         Ok(self.files_and_links(is_wanted)?.0)
     }
 

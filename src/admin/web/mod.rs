@@ -210,10 +210,10 @@ impl NavLink<'_> {
 
 /// Only the page's own stylesheet, script and icons load, and only its own addresses are fetched. Nothing
 /// inline runs, so that text which was not escaped could do nothing.
-pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-pub(crate) fn page_headers() -> [(HeaderName, &'static str); 6] {
+fn page_headers() -> [(HeaderName, &'static str); 6] {
     [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),

@@ -128,7 +128,7 @@ pub(super) fn create_environment(world: &mut World, call: &Call, project: &str) 
 }
 
 /// Adds an environment without toggles.
-pub(super) fn add_environment<'a>(
+fn add_environment<'a>(
     project: &'a mut StoredProject,
     name: &str,
     key: &str,
@@ -162,7 +162,7 @@ pub(super) fn archive_environment(world: &mut World, project: &str, key: &str, a
     Ok(written_environment(environment))
 }
 
-pub(super) fn written_environment(environment: &StoredEnvironment) -> Value {
+fn written_environment(environment: &StoredEnvironment) -> Value {
     json!({
         "name": environment.name,
         "key": environment.key,

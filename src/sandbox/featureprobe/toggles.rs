@@ -172,7 +172,7 @@ impl TargetingPath<'_> {
         project.environments.get(self.environment)?.targetings.get(self.toggle)
     }
 
-    pub(super) fn find_mut(self, world: &mut World) -> Result<&mut StoredTargeting, ApiRefusal> {
+    fn find_mut(self, world: &mut World) -> Result<&mut StoredTargeting, ApiRefusal> {
         let project = world.projects.get_mut(self.project);
         project
             .and_then(|project| project.environments.get_mut(self.environment))
@@ -285,7 +285,7 @@ pub(super) fn read_targeting(world: &World, path: TargetingPath) -> ApiAnswer {
 }
 
 /// Adds the first version of a new toggle to every environment that is not archived.
-pub(super) fn create_everywhere(project: &mut StoredProject, toggle: &StoredToggle, call: &Call) {
+fn create_everywhere(project: &mut StoredProject, toggle: &StoredToggle, call: &Call) {
     for environment in project.environments.iter_mut().filter(|one| !one.archived) {
         let content = initial(&toggle.variations, &toggle.disabled_serve);
         create_targeting(environment, &toggle.key, content, call);

@@ -26,7 +26,7 @@ const ASSERTED: &str = "Gitoggle-Asserted";
 
 /// Trailers that only the deployment history reads.
 pub(super) const ALLOWED: &str = "Gitoggle-Allowed";
-pub(super) const SIGNER: &str = "Gitoggle-Signer";
+const SIGNER: &str = "Gitoggle-Signer";
 pub(super) const SUBJECT: &str = "Gitoggle-Subject";
 
 /// The newest commit of the record.
