@@ -766,7 +766,7 @@ fn emptied_hold(environment: &EnvironmentId, policy: &Policy) -> Hold {
     let advice = Advice {
         by_trailer: policy.allows_trailers.then_some(by_trailer),
         remarks: vec!["`--on-remove` (`disable` or `forget`) decides about its toggles".to_owned()],
-        ..plan::hold::mass_change(environment, false)
+        ..plan::hold::mass_change(environment, policy.allows_trailers)
     };
     plan::hold::environment("every document in this environment was removed").advised(advice)
 }

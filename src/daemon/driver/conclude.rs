@@ -38,13 +38,7 @@ impl Driver {
         let pass_result = self.take_result(result, took, state);
         let is_success = pass_result.as_ref().is_some_and(|result| result.failure().is_none());
         if is_success {
-            self.metrics.succeeded_at(at);
-            let failed_before =
-                self.status.borrow().last_pass.as_ref().is_some_and(|pass| pass.result.failure().is_some());
-            if failed_before && state.drift.failure.is_some() {
-                // What the pass has recovered from may be what the last scan met.
-                state.drift.set_due(Instant::now());
-            }
+            self.on_success(state, at);
         }
         let suspensions = reconciler.view().suspensions().at(at);
         schedule_next(reconciler, &suspensions, result.as_ref().ok(), state, at);
@@ -87,6 +81,16 @@ impl Driver {
                 status.set_toggles(toggles);
             }
         });
+    }
+
+    fn on_success(&self, state: &mut LoopState, at: i64) {
+        self.metrics.succeeded_at(at);
+        let failed_before =
+            self.status.borrow().last_pass.as_ref().is_some_and(|pass| pass.result.failure().is_some());
+        if failed_before && state.drift.failure.is_some() {
+            // What the pass has recovered from may be what the last scan met.
+            state.drift.set_due(Instant::now());
+        }
     }
 
     /// Returns when the next pass starts, unless something wants one before, in seconds since 1970-01-01 UTC.
