@@ -1,12 +1,12 @@
 //! Conditions in the notation of another tool.
 
-use super::super::check::quoted as in_backticks;
-use super::super::dialects;
-use super::super::finding::shown;
-use super::super::meant;
-use super::super::node::{Node, NodeKind, field, is_null, quoted, scalar};
 use super::ForeignKey;
 use super::names::own_of;
+use crate::document::check::quoted as in_backticks;
+use crate::document::dialects;
+use crate::document::finding::shown;
+use crate::document::meant;
+use crate::document::node::{Node, NodeKind, field, is_null, quoted, scalar};
 use crate::model::{CONDITION_TYPES, is_accepted_time, is_semver, listed};
 
 /// Returns what a key of a condition means that is an attribute or a predicate, with what it is compared:

@@ -1,14 +1,14 @@
 //! A mapping, or names alone, in place of a list of mappings.
 
-use super::super::finding::shown;
-use super::super::meant;
-use super::super::modifier;
-use super::super::node::{Node, NodeKind, is_null, quoted, scalar};
-use super::super::shape::{CONDITION, PREREQUISITE, RULE, VARIATION};
 use super::condition::shorthand;
 use super::names::has_field;
 use super::prerequisite::prerequisite;
 use super::serve::value_of;
+use crate::document::finding::shown;
+use crate::document::meant;
+use crate::document::modifier;
+use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
+use crate::document::shape::{CONDITION, PREREQUISITE, RULE, VARIATION};
 
 /// Returns the help on variations or prerequisites that are not a list of mappings: a mapping of names, or
 /// names alone.

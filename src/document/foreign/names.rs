@@ -1,6 +1,6 @@
 //! What other tools call the keys of a document: Unleash, LaunchDarkly, GO Feature Flag, Flipt and flagd.
 
-use super::super::node::{Node, field, scalar};
+use crate::document::node::{Node, field, scalar};
 
 /// Keys of other tools, in lower case and without `_` and `-`, by what has them.
 pub(in crate::document) const NAMES: &[(&str, &str, &[&str])] = &[

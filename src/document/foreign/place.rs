@@ -1,11 +1,11 @@
 //! Parts that are in another place than in a document: one level off, or below a key or a list of their own.
 
-use super::super::check::quoted as in_backticks;
-use super::super::finding::shown;
-use super::super::node::{Node, NodeKind, field, quoted, scalar};
-use super::super::shape::{CONDITION, CONTENT, RULE};
 use super::condition::objects_of;
 use super::names::{meant_field, own_of, plain};
+use crate::document::check::quoted as in_backticks;
+use crate::document::finding::shown;
+use crate::document::node::{Node, NodeKind, field, quoted, scalar};
+use crate::document::shape::{CONDITION, CONTENT, RULE};
 use crate::model::listed;
 
 /// The parts of a mapping that belong into one below it, which is missing.

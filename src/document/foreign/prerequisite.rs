@@ -1,8 +1,8 @@
 //! Prerequisites in the notation of another tool.
 
-use super::super::finding::shown;
-use super::super::modifier::truth_of;
-use super::super::node::{Node, quoted, scalar};
+use crate::document::finding::shown;
+use crate::document::modifier::truth_of;
+use crate::document::node::{Node, quoted, scalar};
 use crate::model::ReturnType;
 
 /// Returns the fields of a prerequisite on the toggle `key`, which serves `value` if it is known.

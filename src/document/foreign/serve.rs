@@ -1,11 +1,11 @@
 //! Variations and serves in the notation of another tool.
 
-use super::super::check::{SERVE_FORMS, needs_split};
-use super::super::finding::shown;
-use super::super::meant;
-use super::super::node::{Node, NodeKind, Style, field, is_null, quoted, scalar};
-use super::super::shape::{SERVE, VARIATION};
 use super::names::{has_field, meant_field};
+use crate::document::check::{SERVE_FORMS, needs_split};
+use crate::document::finding::shown;
+use crate::document::meant;
+use crate::document::node::{Node, NodeKind, Style, field, is_null, quoted, scalar};
+use crate::document::shape::{SERVE, VARIATION};
 use crate::model::{ReturnType, listed};
 
 /// The variations of a `content`, as far as they can be read. One without a name has an empty one.

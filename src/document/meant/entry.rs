@@ -1,10 +1,10 @@
 //! An entry in which YAML sees another key or value than its author: no blank after the colon, or a comma in the
 //! value.
 
-use super::super::finding::shown;
-use super::super::node::{Node, NodeKind, Style, quoted};
 use super::number::number;
 use super::short;
+use crate::document::finding::shown;
+use crate::document::node::{Node, NodeKind, Style, quoted};
 
 /// Returns what an author wrote whose value ends at a comma, because a key without a value follows: `50,5` or
 /// `a, b`.

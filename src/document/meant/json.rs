@@ -1,8 +1,8 @@
 //! A value that is written as YAML or nearly as JSON, as the JSON text that a document has.
 
-use super::super::node::{NodeKind, Style, is_null};
 use super::number::number;
 use super::{LONGEST, short};
+use crate::document::node::{NodeKind, Style, is_null};
 use crate::model::{ReturnType, variation_fits};
 
 /// Returns a mapping or a list as JSON in single quotes, as a document has it; none if it is long, or if the

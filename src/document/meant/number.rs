@@ -1,6 +1,6 @@
 //! A number with a unit, with groups of digits or with a comparison, as the decimal number that it means.
 
-use super::super::compared::ComparedObject;
+use crate::document::compared::ComparedObject;
 use crate::model::{ReturnType, variation_fits};
 
 /// Returns the decimal number that a text with another notation has: a decimal comma, and groups of three

@@ -1,7 +1,7 @@
 //! A regular expression in the notation of JavaScript.
 
-use super::super::dialects::in_both_cases;
-use super::super::node::quoted;
+use crate::document::dialects::in_both_cases;
+use crate::document::node::quoted;
 use crate::model::escaped;
 
 /// A regular expression in the notation of JavaScript: `/^a$/i`.

@@ -1,7 +1,7 @@
 //! Shares in any unit and notation, as the split that a document has.
 
-use super::super::node::{Node, NodeKind, quoted, scalar};
 use super::short;
+use crate::document::node::{Node, NodeKind, quoted, scalar};
 use crate::model::WHOLE;
 
 /// Returns the split that a node in the notation of another tool means, as a document has it: a list of names

@@ -1,13 +1,13 @@
 //! The entries of a mapping and the items of a list: unknown, repeated and missing keys.
 
-use super::super::check::{self, CONDITIONS, condition_example, example, quoted};
-use super::super::finding::{Finding, Spot, is_affordable, shown};
-use super::super::foreign::{self, Misplaced};
-use super::super::meant;
-use super::super::node::{Node, NodeKind, Span, Style, field, is_null};
 use super::ShapeReader;
 use super::scalar::{Problem, TEMPLATE, wrong_type};
 use super::serve::{ROLLOUTS, rollout};
+use crate::document::check::{self, CONDITIONS, condition_example, example, quoted};
+use crate::document::finding::{Finding, Spot, is_affordable, shown};
+use crate::document::foreign::{self, Misplaced};
+use crate::document::meant;
+use crate::document::node::{Node, NodeKind, Span, Style, field, is_null};
 use crate::model::{closest, is_one_edit, listed};
 
 /// The known entries of one mapping, each key once.

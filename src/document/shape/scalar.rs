@@ -1,12 +1,12 @@
 //! Scalars: texts, booleans and indices, and what is wrong with a value of another type.
 
-use super::super::check::{self, Check, ROLLOUT, condition_example};
-use super::super::finding::{Finding, shown};
-use super::super::foreign;
-use super::super::meant;
-use super::super::node::{Node, NodeKind, Span, Style, is_null, quoted};
 use super::ShapeReader;
 use super::fields::Field;
+use crate::document::check::{self, Check, ROLLOUT, condition_example};
+use crate::document::finding::{Finding, shown};
+use crate::document::foreign;
+use crate::document::meant;
+use crate::document::node::{Node, NodeKind, Span, Style, is_null, quoted};
 use crate::model::is_unseen;
 
 impl ShapeReader<'_> {

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::super::check::{self, ROLLOUT, needs_split};
-use super::super::finding::{Finding, is_affordable, shown};
-use super::super::foreign::{self, ReadVariations};
-use super::super::meant;
-use super::super::node::{Node, NodeKind, Span};
-use super::super::resolve::{RawServe, RawSplit, Text};
 use super::fields::{Field, Fields, first_line_of, without_blank};
 use super::scalar::{Problem, index, text, wrong_type};
 use super::{SERVE, ShapeReader};
+use crate::document::check::{self, ROLLOUT, needs_split};
+use crate::document::finding::{Finding, is_affordable, shown};
+use crate::document::foreign::{self, ReadVariations};
+use crate::document::meant;
+use crate::document::node::{Node, NodeKind, Span};
+use crate::document::resolve::{RawServe, RawSplit, Text};
 
 /// What other tools call a split.
 pub(super) const ROLLOUTS: &[&str] = &[
