@@ -545,24 +545,10 @@ fn almost_value<'a, I: Iterator<Item = &'a str>>(
     value: &str,
     others: impl Fn() -> I,
 ) -> Option<(&'static str, String)> {
-    let fits = |kind, value: &str| variation_fits(kind, value).is_ok();
-    // A block has a line break at its end.
-    let is_boolean =
-        |value: &str| ["true", "false"].iter().any(|word| value.trim_end().eq_ignore_ascii_case(word));
     if matches!(value, "true" | "false") || fits(ReturnType::Json, value) {
         return None;
     }
-    let is_repairable = |value: &str| meant::repaired_json(value).is_some();
-    let is_json_at_all = || {
-        value.contains('"')
-            || others().any(|other| fits(ReturnType::Json, other))
-            || others().next().is_some() && is_repairable(value) && others().all(is_repairable)
-    };
-    let nearly_json = value.starts_with('{') && others().all(|other| other.starts_with('{'))
-        || value.starts_with('[')
-            && others().next().is_some()
-            && others().all(|one| fits(ReturnType::Json, one));
-    if nearly_json && is_json_at_all() {
+    if is_nearly_json(value, &others) {
         let help = meant::repaired_json(value).map(|json| format!("write `value: {json}`"));
         let reason = || match serde_json::from_str::<serde_json::Value>(value) {
             Err(error) => format!("correct it ({error}), or begin the text with another character"),
@@ -576,14 +562,47 @@ fn almost_value<'a, I: Iterator<Item = &'a str>>(
         return Some(("JSON object", format!("write JSON as text: `value: {json}`")));
     }
     if others().any(is_boolean) {
-        let boolean = meant::almost_boolean(value)?;
-        let fit = |other: &str| is_boolean(other) || meant::almost_boolean(other).is_some();
-        let help = match boolean {
-            Some(word) => format!("write `value: \"{word}\"`"),
-            None => "write `value: \"true\"` or `value: \"false\"`".to_owned(),
-        };
-        return others().all(fit).then_some(("boolean", help));
+        return Some(("boolean", almost_boolean(value, others)?));
     }
+    Some(("number", almost_number(value, others)?))
+}
+
+fn fits(kind: ReturnType, value: &str) -> bool {
+    variation_fits(kind, value).is_ok()
+}
+
+/// Returns whether a value is a boolean in any case. A block has a line break at its end.
+fn is_boolean(value: &str) -> bool {
+    ["true", "false"].iter().any(|word| value.trim_end().eq_ignore_ascii_case(word))
+}
+
+/// Returns whether a value, which is not JSON, has the beginning and a part of an object or a list.
+fn is_nearly_json<'a, I: Iterator<Item = &'a str>>(value: &str, others: impl Fn() -> I) -> bool {
+    let is_repairable = |value: &str| meant::repaired_json(value).is_some();
+    let is_json_at_all = || {
+        value.contains('"')
+            || others().any(|other| fits(ReturnType::Json, other))
+            || others().next().is_some() && is_repairable(value) && others().all(is_repairable)
+    };
+    let begins_as_json = value.starts_with('{') && others().all(|other| other.starts_with('{'))
+        || value.starts_with('[')
+            && others().next().is_some()
+            && others().all(|one| fits(ReturnType::Json, one));
+    begins_as_json && is_json_at_all()
+}
+
+/// Returns the help on a value beside booleans; none if it may well be text.
+fn almost_boolean<'a, I: Iterator<Item = &'a str>>(value: &str, others: impl Fn() -> I) -> Option<String> {
+    let help = match meant::almost_boolean(value)? {
+        Some(word) => format!("write `value: \"{word}\"`"),
+        None => "write `value: \"true\"` or `value: \"false\"`".to_owned(),
+    };
+    let is_one = |other: &str| is_boolean(other) || meant::almost_boolean(other).is_some();
+    others().all(is_one).then_some(help)
+}
+
+/// Returns the help on a value beside numbers; none if it is one, or may well be text.
+fn almost_number<'a, I: Iterator<Item = &'a str>>(value: &str, others: impl Fn() -> I) -> Option<String> {
     if fits(ReturnType::Number, value) {
         return None;
     }
@@ -592,7 +611,7 @@ fn almost_value<'a, I: Iterator<Item = &'a str>>(
         let decimal = value.replacen(',', ".", 1);
         decimal == reading.number || reading.other.as_ref() == Some(&decimal)
     });
-    let is_number = |other: &str| fits(ReturnType::Number, other) || meant::almost_number(other).is_some();
+    let is_one = |other: &str| fits(ReturnType::Number, other) || meant::almost_number(other).is_some();
     // Only its size makes it a text.
     let is_too_large = meant::is_decimal(value);
     let has_number =
@@ -602,7 +621,7 @@ fn almost_value<'a, I: Iterator<Item = &'a str>>(
         None if is_too_large => "write a number of at most 1.79e308".to_owned(),
         None => "write a decimal number, such as `value: 1.5`".to_owned(),
     };
-    (has_number && others().all(is_number)).then_some(("number", help))
+    (has_number && others().all(is_one)).then_some(help)
 }
 
 /// Returns the help on weights in another unit; none if they are not all of any.
