@@ -17,6 +17,7 @@ mod mutants;
 mod pictures;
 mod plain;
 mod positions;
+mod predicates;
 mod reading;
 mod references;
 mod rewrite;
