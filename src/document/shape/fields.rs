@@ -1,9 +1,8 @@
 //! The entries of a mapping and the items of a list: unknown, repeated and missing keys.
 
-use super::ShapeReader;
 use super::scalar::{Problem, TEMPLATE, wrong_type};
-use super::serve::{ROLLOUTS, rollout};
-use crate::document::check::{self, CONDITIONS, condition_example, example, quoted};
+use super::{Field, ShapeReader};
+use crate::document::check::{self, CONDITIONS, ROLLOUT, condition_example, example, needs_split, quoted};
 use crate::document::finding::{Finding, Spot, is_affordable, shown};
 use crate::document::foreign::{self, Misplaced};
 use crate::document::meant;
@@ -34,25 +33,6 @@ impl<'n> Fields<'n> {
 
     pub(in crate::document) fn optional(&self, name: &str) -> Option<Field<'n>> {
         self.entries.iter().find(|field| field.name == name).copied()
-    }
-}
-
-/// One entry of a mapping.
-#[derive(Clone, Copy)]
-pub(in crate::document) struct Field<'n> {
-    pub(in crate::document) name: &'n str,
-    /// The position in findings if the value is empty.
-    pub(in crate::document) key: Span,
-    pub(in crate::document) node: &'n Node,
-}
-
-impl Field<'_> {
-    pub(in crate::document) fn span(&self) -> Span {
-        match &self.node.kind {
-            // A collection would be underlined as a whole, and an empty value has nothing to underline.
-            NodeKind::Scalar(..) | NodeKind::Refused if !self.node.span.is_empty() => self.node.span,
-            _ => self.key,
-        }
     }
 }
 
@@ -334,4 +314,26 @@ fn objects_in(text: &str) -> Option<String> {
         (items.len() > 1 && items.iter().all(|item| !item.is_empty())).then_some(items)
     };
     meant::list(&meant::items(text).or_else(by_comma).or_else(one)?)
+}
+
+/// What other tools call a split.
+const ROLLOUTS: &[&str] = &[
+    "distribution",
+    "fractional",
+    "percent",
+    "percentage",
+    "percentages",
+    "rollout",
+    "rolloutPercentage",
+    "variations",
+    "weight",
+    "weights",
+];
+
+/// Returns the help on a split in another notation, which is `split` in that of documents.
+pub(super) fn rollout(split: Option<String>) -> String {
+    match split {
+        Some(split) => format!("write `split: {split}`{}", needs_split()),
+        None => ROLLOUT.clone(),
+    }
 }

@@ -7,7 +7,7 @@ mod fields;
 mod scalar;
 mod serve;
 
-pub(super) use fields::{Field, first_line_of, without_blank};
+pub(super) use fields::{first_line_of, without_blank};
 pub(super) use scalar::{boolean, has_odd_ends, text, wrong_type};
 
 use self::fields::Fields;
@@ -15,7 +15,7 @@ use self::scalar::{TEMPLATE, template};
 use super::check::{self, condition_example};
 use super::finding::{Finding, add, is_affordable, shown};
 use super::foreign::{self, ReadVariations};
-use super::node::{Node, NodeKind, Style, is_null, quoted};
+use super::node::{Node, NodeKind, Span, Style, is_null, quoted};
 use super::resolve::{RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawVariation, Text};
 use crate::model::closest;
 
@@ -83,6 +83,25 @@ fn not_a_document(root: &Node) -> Finding {
 pub(super) struct ShapeReader<'a> {
     pub(super) findings: &'a mut Vec<Finding>,
     variations: ReadVariations,
+}
+
+/// One entry of a mapping.
+#[derive(Clone, Copy)]
+pub(super) struct Field<'n> {
+    pub(super) name: &'n str,
+    /// The position in findings if the value is empty.
+    pub(super) key: Span,
+    pub(super) node: &'n Node,
+}
+
+impl Field<'_> {
+    pub(super) fn span(&self) -> Span {
+        match &self.node.kind {
+            // A collection would be underlined as a whole, and an empty value has nothing to underline.
+            NodeKind::Scalar(..) | NodeKind::Refused if !self.node.span.is_empty() => self.node.span,
+            _ => self.key,
+        }
+    }
 }
 
 impl<'a> ShapeReader<'a> {

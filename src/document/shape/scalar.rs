@@ -1,7 +1,6 @@
 //! Scalars: texts, booleans and indices, and what is wrong with a value of another type.
 
-use super::ShapeReader;
-use super::fields::Field;
+use super::{Field, ShapeReader};
 use crate::document::check::{self, Check, ROLLOUT, condition_example};
 use crate::document::finding::{Finding, shown};
 use crate::document::foreign;

@@ -2,29 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::fields::{Field, Fields, first_line_of, without_blank};
+use super::fields::{Fields, first_line_of, rollout, without_blank};
 use super::scalar::{Problem, index, text, wrong_type};
-use super::{SERVE, ShapeReader};
-use crate::document::check::{self, ROLLOUT, needs_split};
+use super::{Field, SERVE, ShapeReader};
+use crate::document::check::{self, ROLLOUT};
 use crate::document::finding::{Finding, is_affordable, shown};
 use crate::document::foreign::{self, ReadVariations};
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Span};
 use crate::document::resolve::{RawServe, RawSplit, Text};
-
-/// What other tools call a split.
-pub(super) const ROLLOUTS: &[&str] = &[
-    "distribution",
-    "fractional",
-    "percent",
-    "percentage",
-    "percentages",
-    "rollout",
-    "rolloutPercentage",
-    "variations",
-    "weight",
-    "weights",
-];
 
 impl ShapeReader<'_> {
     pub(super) fn required_serve(&mut self, fields: &Fields<'_>, name: &'static str) -> Option<RawServe> {
@@ -191,14 +177,6 @@ impl ShapeReader<'_> {
                 None
             }
         }
-    }
-}
-
-/// Returns the help on a split in another notation, which is `split` in that of documents.
-pub(super) fn rollout(split: Option<String>) -> String {
-    match split {
-        Some(split) => format!("write `split: {split}`{}", needs_split()),
-        None => ROLLOUT.clone(),
     }
 }
 
