@@ -146,7 +146,7 @@ fn refresh(repository: &Repository, config: &SourceConfig) -> Result<Resolved, E
     let is_listed = |name: &&String| is_short(wanted) && !name.starts_with("refs/heads/");
     if let Some(name) = known.as_ref().filter(|name| !is_listed(name)) {
         match fetch_name(repository, config, wanted, name) {
-            Ok(Some(resolved)) => return Ok(resolved),
+            Ok(Some(resolved)) => return no_other_commit(repository, config, wanted, resolved),
             Ok(None) => {}
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(error),
@@ -171,7 +171,22 @@ fn refresh(repository: &Repository, config: &SourceConfig) -> Result<Resolved, E
     };
     git::set_config_value(repository, NAME_KEY, &format!("{wanted} {name}"))?;
     // It was removed after it was listed.
-    fetch_name(repository, config, wanted, &name)?.ok_or_else(|| unknown(wanted, &refs))
+    let resolved = fetch_name(repository, config, wanted, &name)?.ok_or_else(|| unknown(wanted, &refs))?;
+    no_other_commit(repository, config, wanted, resolved)
+}
+
+/// Returns `found`, the ref `wanted`, unless `wanted` is the short id of another commit as well. A host does not
+/// tell which commits an id may stand for, so all branches and tags are fetched.
+fn no_other_commit(
+    repository: &Repository,
+    config: &SourceConfig,
+    wanted: &str,
+    found: Resolved,
+) -> Result<Resolved, Error> {
+    if revisions::is_id(wanted) {
+        fetch_all(repository, config)?;
+    }
+    revisions::no_other_commit(repository, wanted, found)
 }
 
 /// Returns whether the name may be that of several refs.
@@ -286,9 +301,14 @@ fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<
             Err(error) => return Err(error),
         }
     }
-    let kinds = ["heads", "tags"].map(|kind| format!("+refs/{kind}/*:refs/gitoggle/{kind}/*"));
-    fetch_refs(repository, config, &kinds)?;
+    fetch_all(repository, config)?;
     revisions::resolve(repository, Some(id))
+}
+
+/// Fetches all branches and tags.
+fn fetch_all(repository: &Repository, config: &SourceConfig) -> Result<(), Error> {
+    let kinds = ["heads", "tags"].map(|kind| format!("+refs/{kind}/*:refs/gitoggle/{kind}/*"));
+    fetch_refs(repository, config, &kinds)
 }
 
 fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String]) -> Result<(), Error> {

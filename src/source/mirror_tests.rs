@@ -330,6 +330,41 @@ fn a_short_name_of_a_branch_and_a_tag_is_refused_by_fresh_and_older_clones() {
 }
 
 #[test]
+fn a_name_of_a_ref_that_is_the_short_id_of_another_commit_is_refused() {
+    for kind in ["branch", "tag"] {
+        let remote = Remote::new();
+        let old = remote.publish("a", "1");
+        let other = remote.publish("a", "2");
+        let name = &other[..7];
+        // The history of the ref does not contain the commit.
+        remote.work.git(&[kind, name, &old]);
+        remote.push();
+        let full = format!("`refs/{}/{name}` and `{other}`", if kind == "tag" { "tags" } else { "heads" });
+        for state in ["a fresh clone", "an older clone"] {
+            for mode in [CacheMode::Untouched, CacheMode::Keep] {
+                let config = SourceConfig { mode, reference: Some(name.to_owned()), ..remote.config() };
+                let mut source = Source::new(config);
+                for error in [source.snapshot().unwrap_err(), source.resolve().unwrap_err()] {
+                    assert!(error.to_string().contains(&full), "{kind}, {state}, {mode:?}: {error}");
+                }
+            }
+            // A pass that can read it leaves a clone.
+            let prefix = if kind == "tag" { "refs/tags/" } else { "refs/heads/" };
+            assert_eq!(revision(&mut remote.at(&format!("{prefix}{name}"))), old);
+        }
+        // Its own short id is no other commit.
+        remote.work.git(&[kind, "-f", name, &other]);
+        remote.push();
+        assert_eq!(revision(&mut remote.at(name)), other, "{kind}");
+    }
+    let remote = Remote::new();
+    let only = remote.publish("a", "1");
+    remote.work.git(&["branch", "cafe"]);
+    remote.push();
+    assert_eq!(revision(&mut remote.at("cafe")), only, "no commit has this id");
+}
+
+#[test]
 fn a_commit_that_a_rewritten_branch_no_longer_has_is_fetched_by_its_id() {
     for mode in [CacheMode::Keep, CacheMode::Untouched] {
         let remote = Remote::new();

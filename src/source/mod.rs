@@ -251,7 +251,8 @@ impl Error {
     /// Returns the consequence of the error for a pass.
     pub(crate) const fn kind(&self) -> ErrorKind {
         match self {
-            Self::AmbiguousRef { .. }
+            Self::AmbiguousId(_)
+            | Self::AmbiguousRef { .. }
             | Self::NoRoot { .. }
             | Self::RootNotFolder { .. }
             | Self::Unborn(_)
@@ -288,7 +289,9 @@ impl Error {
     /// Returns advice for the operator.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::AmbiguousId(_) => "use more digits of the commit id",
+            Self::AmbiguousId(_) => {
+                "use more digits of the commit id, or pass the full name of the branch or tag that you mean"
+            }
             Self::AmbiguousRef { .. } => "pass the full name of the one that you mean",
             Self::NoRepository(_) => {
                 "pass the top folder of a work tree, a bare repository, or a URL as `--repo`"

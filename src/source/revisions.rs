@@ -263,17 +263,24 @@ pub(super) fn resolve(repository: &Repository, reference: Option<&str>) -> Resul
         return by_id(repository, name);
     }
     match full_name(repository, name)? {
-        Some((full, target)) => {
-            let found = resolved(target, full)?;
-            match is_id(name).then(|| commit::by_id(repository, &name.to_ascii_lowercase())).transpose()? {
-                Some(NamedObject::Commit(commit)) if commit != found.commit => {
-                    let full = vec![found.reference, commit.to_string()];
-                    Err(Error::AmbiguousRef { name: name.to_owned(), full })
-                }
-                _ => Ok(found),
-            }
-        }
+        Some((full, target)) => no_other_commit(repository, name, resolved(target, full)?),
         None => by_id(repository, name),
+    }
+}
+
+/// Returns `found`, the ref `name`, unless `name` is the short id of another commit of `repository` as well.
+pub(super) fn no_other_commit(
+    repository: &Repository,
+    name: &str,
+    found: Resolved,
+) -> Result<Resolved, Error> {
+    match is_id(name).then(|| commit::by_id(repository, &name.to_ascii_lowercase())).transpose()? {
+        Some(NamedObject::Commit(commit)) if commit != found.commit => {
+            let full = vec![found.reference, commit.to_string()];
+            Err(Error::AmbiguousRef { name: name.to_owned(), full })
+        }
+        Some(NamedObject::Ambiguous) => Err(Error::AmbiguousId(name.to_owned())),
+        _ => Ok(found),
     }
 }
 
