@@ -79,7 +79,13 @@ pub enum Error {
     #[error("could not read the source")]
     Source(#[from] source::Error),
     #[error("{}", why.message(*recorded, *found))]
-    Stale { recorded: CommitId, found: CommitId, why: Stale },
+    Stale {
+        recorded: CommitId,
+        found: CommitId,
+        why: Stale,
+        /// Whether the state is shared, so that another repository or branch may be the one that recorded it.
+        is_shared: bool,
+    },
     #[error("could not use the state")]
     State(#[from] state::Error),
     #[error(transparent)]
@@ -150,6 +156,10 @@ impl Stale {
 /// Describes the first of `findings` and their number.
 fn first_finding(findings: &[Diagnostic]) -> String {
     let [first, rest @ ..] = findings else {
+/// What to do if the recorded revision is that of another source.
+const OTHER_SOURCE: &str = "if another repository or branch shares its state under the same name, give each its own \
+                            `--state-name`";
+
         return String::new();
     };
     let more = match rest.len() {
@@ -185,6 +195,9 @@ impl Error {
                     .into(),
             ),
             Self::Cancelled | Self::RefMoved => Some("run it again".into()),
+            Self::Stale { why: why @ (Stale::Older | Stale::Unrelated), is_shared: true, .. } => {
+                Some(format!("{}; {OTHER_SOURCE}", why.hint()))
+            }
             Self::Stale { why, .. } => Some(why.hint().into()),
             Self::Unverified(error) => Some(error.hint().to_owned()),
             Self::Source(error) => error.hint(),

@@ -123,7 +123,8 @@ impl RevisionStep {
 
     pub(crate) fn decide(&self, case: Circumstances, rule: Option<HistoryRule>) -> StepDecision {
         let (recorded, found) = (self.recorded, self.found);
-        let stale = |why| StepDecision::Refuse(Error::Stale { recorded, found, why });
+        let is_shared = case.is_shared;
+        let stale = |why| StepDecision::Refuse(Error::Stale { recorded, found, why, is_shared });
         match (self.relation, rule) {
             (Relation::Same | Relation::Descends, _) => StepDecision::Follow(None),
             (_, Some(HistoryRule::Follow)) => StepDecision::Follow(Some(self.note())),

@@ -156,6 +156,37 @@ fn a_followed_rewritten_history_replaces_the_old_one() {
 }
 
 #[test]
+fn a_source_that_shares_its_state_with_another_is_told_to_take_another_name() {
+    let (world, _remote) = shared();
+    let another = Repo::new(&world.path("another"));
+    another.commit_pay(30, "Add another pay");
+    world.repo.git(&["checkout", "-q", "-b", "staging"]);
+    world.repo.commit_pay(21, "Change pay");
+    job(&world, "staging").exit(0).any_output();
+    world.service.take();
+    world.repo.git(&["checkout", "-q", "main"]);
+    let other = || job(&world, "second").set("repo", another.path());
+    let advice = ["if another repository or branch", "give each its own `--state-name`"];
+    job(&world, "second").exit(4).says(&["this checkout is stale"]).says(&advice);
+    other().exit(4).says(&["cannot tell how", "check that `--repo` names the right repository"]);
+    world.nothing_sent();
+    other()
+        .set("state-name", "other")
+        .set("state-dir", world.path("other"))
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    // State that is not shared has no name.
+    world.apply().set("first-pass", "adopt").exit(0).any_output();
+    world
+        .apply()
+        .set("repo", another.path())
+        .exit(4)
+        .says(&["cannot tell how"])
+        .never_says(&["--state-name"]);
+}
+
+#[test]
 fn a_commit_without_toggles_does_not_change_the_record() {
     let (world, remote) = shared();
     let tip = || remote.id("refs/gitoggle/toggles/applied");
