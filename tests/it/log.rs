@@ -191,6 +191,25 @@ fn an_unknown_toggle_is_an_error_with_the_closest_name() {
 }
 
 #[test]
+fn the_hint_about_a_glob_that_matches_nothing_does_not_pass_it_on() {
+    let world = World::with_pay_applied();
+    for (globs, flags) in
+        [(None, &["only"][..]), (Some("shop/producton/*"), &[]), (Some("shop/producton/*"), &["only"])]
+    {
+        let given = |run: Gitoggle| {
+            let run = flags.iter().fold(run, |run, flag| run.set(flag, "shop/producton/*"));
+            globs.into_iter().fold(run, |run, glob| run.arg(glob))
+        };
+        let said = given(log(&world)).exit(1).both();
+        let hinted = said.split('`').find(|part| part.starts_with("gitoggle status --all")).unwrap();
+        assert_eq!(hinted.contains("--only"), !flags.is_empty(), "{hinted}");
+        assert!(!hinted.contains("producton"), "{hinted}");
+    }
+    log(&world).set("only", "shop/producton/*").exit(1).says(&["gitoggle status --all --only '**'"]);
+    world.status().arg("--all").set("only", "**").exit(0).says(&["shop/prod/pay"]);
+}
+
+#[test]
 fn shared_state_is_chosen_as_by_status() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");

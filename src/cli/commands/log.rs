@@ -100,7 +100,8 @@ fn read(
     if page.deployments.is_empty() && !query.scope.is_everything() {
         // A glob that matches nothing is more often a typing error (src/cli/README.md, "Never green by
         // accident").
-        return Err(unknown(&query.scope.globs().join(" "), &history.applied()?));
+        let every = if config.rules.policy.scope.is_everything() { "" } else { " --only '**'" };
+        return Err(unknown(&query.scope.globs().join(" "), &history.applied()?, every));
     }
     name_subjects(&mut page, &config.source);
     let deployments = page.deployments.iter();
@@ -114,8 +115,8 @@ fn read(
     Ok(DeploymentLog { page, diffs })
 }
 
-/// Returns the error for a toggle that no deployment changed.
-fn unknown(toggle: &str, applied: &[ToggleId]) -> Failure {
+/// Returns the error for a toggle that no deployment changed. `every` is the flag that lifts the scope of this run.
+fn unknown(toggle: &str, applied: &[ToggleId], every: &str) -> Failure {
     let failure =
         Failure::new(ExitStatus::Failed, format!("no deployment changed a toggle `{}`", escaped(toggle)));
     let equal = |id: &ToggleId| id.as_str().split('/').zip(toggle.split('/')).filter(|(a, b)| a == b).count();
@@ -124,7 +125,7 @@ fn unknown(toggle: &str, applied: &[ToggleId]) -> Failure {
     applied.sort_by_key(|id| std::cmp::Reverse(equal(id)));
     match closest(toggle, applied.into_iter().map(ToggleId::as_str)) {
         Some(near) => failure.hint(format!("did you mean `{near}`?")),
-        None => failure.hint("`gitoggle status --all` lists the toggles"),
+        None => failure.hint(format!("`gitoggle status --all{every}` lists the toggles")),
     }
 }
 

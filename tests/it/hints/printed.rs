@@ -742,7 +742,7 @@ const HINTS: &[Hint] = &[
     },
     Hint {
         file: "cli/commands/log.rs",
-        command: "gitoggle status --all",
+        command: "gitoggle status --all{every}",
         beside: "lists the toggles",
         place: || {
             Place::of(World::with_pay_applied(), |world| {
