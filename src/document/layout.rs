@@ -363,6 +363,15 @@ pub(crate) fn not_read(path: &str, why: Unread, held: Option<&ToggleId>) -> Diag
     Diagnostic { severity, ..Diagnostic::whole_file(check, path, message).help(help) }
 }
 
+/// Returns the finding that `path` is not read, whose toggle has a `document` beside it. Under the name of a
+/// document, it would be a second one.
+pub(crate) fn not_read_beside(path: &str, why: Unread, document: &str) -> Diagnostic {
+    not_read(path, why, None).help(format!(
+        "remove it, because its toggle has the document `{}`, or begin its name with `_` if it is not a toggle",
+        escaped(document)
+    ))
+}
+
 /// Returns the error that the document of `held` was moved to `path`, where it is not read.
 pub(crate) fn moved(path: &str, held: &ToggleId) -> Diagnostic {
     let message = format!(

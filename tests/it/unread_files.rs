@@ -76,6 +76,24 @@ fn validate_says_how_to_fix_a_misspelled_or_linked_document() {
 }
 
 #[test]
+fn the_help_for_a_file_beside_its_document_leaves_no_finding() {
+    for name in ["pay.json", "pay.YAML", "PAY.Yml", "pay.yml"] {
+        let world = World::with_pay_applied();
+        let path = format!("shop/prod/{name}");
+        match name {
+            "pay.yml" => world.repo.link(&path, "pay.yaml"),
+            _ => world.repo.file(&path, doc(21)),
+        };
+        world.repo.commit("Add another file for pay");
+        let said = world.validate().exit(0).both();
+        let help = said.lines().find(|line| line.contains("help: ")).unwrap_or_default();
+        assert!(help.contains("remove it") && help.contains("`shop/prod/pay.yaml`"), "{name}: {said}");
+        world.repo.remove(&path).commit("Remove it");
+        world.validate().exit(0).stdout("checked 1 document: no findings\n");
+    }
+}
+
+#[test]
 fn a_link_or_a_json_file_that_is_nobodys_document_is_no_finding() {
     let world = World::with_pay_applied();
     world

@@ -19,8 +19,16 @@ pub(super) struct Classifier<'a> {
     /// The toggles that are differences even if both sides are equal.
     always: &'a BTreeSet<ToggleId>,
     pub(super) found: Comparison,
-    /// The files that are not read, although they are at a document's place: path, toggle and reason.
-    unread: Vec<(String, ToggleId, Unread)>,
+    unread: Vec<UnreadFile>,
+}
+
+/// A file that is not read, although it is at the place of a document.
+struct UnreadFile {
+    path: String,
+    id: ToggleId,
+    why: Unread,
+    /// The path of the toggle's document in the same folder.
+    beside: Option<String>,
 }
 
 impl<'a> Classifier<'a> {
@@ -39,7 +47,7 @@ impl<'a> Classifier<'a> {
         prefix: &str,
         entries: impl Iterator<Item = TreeEntry<'e>>,
     ) -> ToggleFiles {
-        let mut documents = Vec::new();
+        let (mut documents, known) = (ToggleFiles::new(), self.unread.len());
         for entry in entries.filter(is_no_folder) {
             match std::str::from_utf8(entry.name) {
                 Ok(name) => documents.extend(self.place(&join(prefix, name), &entry)),
@@ -47,6 +55,10 @@ impl<'a> Classifier<'a> {
                 // No document has a hidden name or is a link, so its bytes do not matter.
                 Err(_) => {}
             }
+        }
+        for unread in &mut self.unread[known..] {
+            let mut same = documents.iter().filter(|(id, _)| id.folded() == unread.id.folded());
+            unread.beside = same.next().map(|(id, file)| self.places.layout.path(id, file.format));
         }
         documents
     }
@@ -72,10 +84,8 @@ impl<'a> Classifier<'a> {
                 self.found.any_document = true;
                 return Some((toggle, File { format, id }));
             }
-            PathKind::Document { id: toggle, .. } => {
-                self.unread.push((path.to_owned(), toggle, Unread::Link));
-            }
-            PathKind::Unread { id: Some(toggle), why } => self.unread.push((path.to_owned(), toggle, why)),
+            PathKind::Document { id, .. } => self.not_read(path, id, Unread::Link),
+            PathKind::Unread { id: Some(id), why } => self.not_read(path, id, why),
             // A link is never followed, so its name does not matter elsewhere.
             _ if !is_file(entry) => {}
             PathKind::Unread { id: None, why } => {
@@ -94,6 +104,10 @@ impl<'a> Classifier<'a> {
             PathKind::Test { .. } | PathKind::Ignored => {}
         }
         None
+    }
+
+    fn not_read(&mut self, path: &str, id: ToggleId, why: Unread) {
+        self.unread.push(UnreadFile { path: path.to_owned(), id, why, beside: None });
     }
 
     pub(super) fn not_utf8(&mut self, prefix: &str, name: &[u8]) {
@@ -251,7 +265,7 @@ impl<'a> Classifier<'a> {
             return;
         }
         let mut held = HashSet::new();
-        let unread = self.unread.iter().map(|(path, id, _)| (id.folded(), join(self.places.root, path)));
+        let unread = self.unread.iter().map(|file| (file.id.folded(), join(self.places.root, &file.path)));
         let unread: HashMap<FoldedId, String> = unread.collect();
         for one in self.found.differences.iter_mut().filter(|one| one.desired.is_empty()) {
             if let Some(path) = unread.get(&one.id.folded()) {
@@ -259,10 +273,14 @@ impl<'a> Classifier<'a> {
                 held.replace(one.id.folded());
             }
         }
-        for (path, id, why) in std::mem::take(&mut self.unread) {
+        for UnreadFile { path, id, why, beside } in std::mem::take(&mut self.unread) {
             if self.places.scope.contains(&id) {
                 let held = held.get(&id.folded()).map(FoldedId::spelled);
-                self.found.findings.push(layout::not_read(&self.shown(&path), why, held));
+                let path = self.shown(&path);
+                self.found.findings.push(match beside {
+                    Some(document) => layout::not_read_beside(&path, why, &self.shown(&document)),
+                    None => layout::not_read(&path, why, held),
+                });
             }
         }
     }

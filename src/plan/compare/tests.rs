@@ -353,7 +353,13 @@ fn a_file_that_is_not_read_is_not_a_removed_file() {
         for source in [&[(file, "1"), ("p/e/a.yml", "1")][..], &[("p/e/b.yaml", "2"), ("p/e/c.JSON", "1")]] {
             let found = compared(DEFAULT, source, &applied[..0], &[]);
             assert!(found.differences.iter().all(|one| one.desired.has_document()), "{file}");
-            assert_eq!(found.findings[0].severity.as_str(), "warning", "{file}");
+            let finding = &found.findings[0];
+            assert_eq!(finding.severity.as_str(), "warning", "{file}");
+            let help = finding.help.as_deref().unwrap_or_default();
+            // What is renamed to the name of a document would be a second one.
+            let is_beside = source.len() > 1 && source[1].0 == "p/e/a.yml";
+            assert_eq!(help.contains("rename it to"), !is_beside, "{file}: {help}");
+            assert_eq!(help.contains("the document `p/e/a.yml`"), is_beside, "{file}: {help}");
         }
     }
 }
