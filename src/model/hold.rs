@@ -138,12 +138,10 @@ impl Hold {
         }
     }
 
-    /// Says that the trailer of the commit was used before.
-    pub(crate) fn used(self) -> Self {
-        let fact = format!(
-            "{}; the trailer of its commit no longer counts, because the service has had this document, and it was changed since",
-            self.fact
-        );
+    /// Says that the trailer of the commit was used before, or may have been: `why` goes on from `the trailer of
+    /// its commit`.
+    pub(crate) fn used(self, why: &str) -> Self {
+        let fact = format!("{}; the trailer of its commit {why}", self.fact);
         Self { trailer_was_used: true, fact, ..self }
     }
 

@@ -338,14 +338,31 @@ fn may_replace_once(change: &Change) -> bool {
         || (is_first && replaces_any(change, Overwrite::AssertedByCommit))
 }
 
-/// Returns whether the service has had the document of the commit already, and another one since.
-fn was_used(change: &Change, live: &LiveToggle, versions: &[LiveVersion]) -> bool {
+/// Returns why the trailer of `change` no longer counts: the service has had the document of the commit already,
+/// and another one since. Of a long history, only the newest versions are read, so an older one may be that document
+/// unless it was made before the commit.
+fn used(change: &Change, live: &LiveToggle, versions: &[LiveVersion]) -> Option<&'static str> {
+    /// How much the clocks of an author and of the service may differ, in seconds.
+    const DAY: i64 = 86_400;
     let is_ours = |version: &LiveVersion| {
         version.version < live.version
             && version.content.payload() == Some(&change.payload)
             && version.comment == change.comment()
     };
-    versions.iter().any(is_ours)
+    if versions.iter().any(is_ours) {
+        return Some("no longer counts, because the service has had this document, and it was changed since");
+    }
+    let begun = change.attribution.commit().map(|commit| commit.committed_at.saturating_sub(DAY));
+    let is_before =
+        |oldest: &LiveVersion| oldest.created_at.zip(begun).is_some_and(|(made, begun)| made < begun);
+    let is_cut = |oldest: &&LiveVersion| {
+        oldest.version > 1 && live.version.saturating_sub(oldest.version) + 1 >= LiveToggle::MOST_UNKNOWN
+    };
+    let oldest = versions.last().filter(is_cut);
+    oldest.filter(|oldest| !is_before(oldest)).map(|_| {
+        "does not count, because so many versions were made since that it is unknown whether the service has had this \
+         document"
+    })
 }
 
 /// Returns whether the request, or one with an unknown outcome that it replaced, may have made a version with
@@ -368,9 +385,9 @@ pub fn decide_by_versions(
 
 fn by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion], policy: &Policy) -> LiveDecision {
     match without_trailer(change, live, newer, policy) {
-        LiveDecision::Hold(hold) if may_replace_once(change) => match was_used(change, live, newer) {
-            true => LiveDecision::Hold(hold.used()),
-            false => LiveDecision::Publish { base_version: live.version },
+        LiveDecision::Hold(hold) if may_replace_once(change) => match used(change, live, newer) {
+            Some(why) => LiveDecision::Hold(hold.used(why)),
+            None => LiveDecision::Publish { base_version: live.version },
         },
         decision => decision,
     }

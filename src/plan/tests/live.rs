@@ -1,9 +1,11 @@
 //! Decisions by the live state.
 
+use std::sync::Arc;
+
 use super::change_of;
 use crate::model::{
-    Action, CommitId, Format, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ObjectId, Payload,
-    ReturnType, Sent, TargetingDigest,
+    Action, Attribution, Commit, CommitId, Format, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion,
+    ObjectId, Payload, ReturnType, Sent, TargetingDigest,
 };
 use crate::plan::{
     Before, Change, ListedType, LiveDecision, OnApproval, OnDrift, OnMissing, Overrides, Overwrite, Policy,
@@ -218,6 +220,31 @@ fn a_trailer_counts_until_the_service_has_had_the_document_of_its_commit() {
     // What somebody applied or nobody configured needs no trailer.
     let change = Change { overwrite: Overwrite::AllowedByCommit, ..change(Before::Applied(payload("old"))) };
     assert_eq!(word(&decide_live(&change, &toggle(live(7, "old")), &Policy::default())), "publish on 7");
+}
+
+#[test]
+fn a_trailer_does_not_count_where_too_many_versions_hide_whether_it_was_used() {
+    let change = Change { overwrite: Overwrite::AllowedByCommit, ..change(Before::Applied(payload("old"))) };
+    let (commit, day) = (SECOND, 86_400);
+    let message = "Change it\n\nGitoggle-Allow: overwrite-drift".to_owned();
+    let attribution = Commit { id: CommitId(ObjectId([4; 20])), message, committed_at: commit };
+    let change = Change { attribution: Attribution::Known(Arc::new(attribution)), ..change };
+    for (versions, read, made, expected) in [
+        (200, 0, Some(commit), "publish on 200"),
+        (201, 1, Some(commit), "drifted"),
+        (201, 1, Some(commit - day), "drifted"),
+        (201, 1, Some(commit - day - 1), "publish on 201"),
+        (201, 1, None, "drifted"),
+    ] {
+        let live = live(versions, "other");
+        let decision = decide_live(&change, &toggle(live.clone()), &Policy::default());
+        assert_eq!(word(&decision), format!("read versions after {read}"));
+        let newer = (read + 1..=versions).rev();
+        let newer =
+            newer.map(|number| LiveVersion { created_at: made, ..version(number, "other", "by hand") });
+        let decision = by_versions(&change, &live, &newer.collect::<Vec<_>>());
+        assert_eq!(word(&decision), expected, "{versions} versions, the oldest read of {made:?}");
+    }
 }
 
 #[test]
