@@ -5,7 +5,6 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json as value;
-use tokio::time::Instant;
 
 use super::authorize::OperatorRequest;
 use super::response::{command, json, problem, problem_with_hint};
@@ -72,9 +71,8 @@ impl AdminState {
     /// Returns the answer to a request for a pass, which says until when it waits.
     pub(super) fn accepted(&self) -> Response {
         let status = self.0.admin.status.borrow();
-        let waiting = status.waiting.filter(|waiting| Instant::now() < waiting.until);
         let mut answer = value!({ "accepted": true });
-        if let Some(waiting) = waiting {
+        if let Some(waiting) = status.wait() {
             answer["reason"] = waiting.to_string().into();
             answer["starts_at"] = rfc3339(waiting.at).into();
         }

@@ -66,6 +66,7 @@ pub(super) async fn receive(
             deliveries.accept();
             shared.0.admin.metrics.webhook_accepted();
             tracing::info!(name: "webhook_received", kind = kind.as_str(), "webhook received, pass triggered");
+            shared.0.admin.status.borrow().log_wait();
             shared.accepted()
         }
         Err(refusal) => {

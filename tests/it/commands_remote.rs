@@ -78,15 +78,18 @@ fn an_order_for_a_pass_says_until_when_the_service_wants_no_request() {
     command(&world, &daemon, "reconcile")
         .exit(0)
         .stdout_contains(&["requested a pass, which also retries refused toggles; waiting until ", reason]);
+    let waits = "the requested pass waits";
+    daemon.says(&[waits, reason]);
     let headers = [("X-Gitlab-Token", "a secret"), ("X-Gitlab-Event", "Push Hook")];
     let hook = daemon.endpoint.post("/webhook/gitlab", &headers, b"{}");
+    eventually("the same about the webhook", || (daemon.said(waits) == 2).then_some(()));
     let (status, answer) = daemon.ask("/reconcile", "");
     for (status, answer) in [(hook.status, hook.json()), (status, answer)] {
         assert_eq!(status, 202, "{answer}");
         assert!(answer["reason"].as_str().unwrap().ends_with(reason), "{answer}");
         assert!(answer["starts_at"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok(), "{answer}");
     }
-    daemon.says(&["the requested pass waits", reason]);
+    eventually("the same about the order", || (daemon.said(waits) == 3).then_some(()));
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(world.service.count(), sent, "it gets no request until then");
     daemon.stops_cleanly();

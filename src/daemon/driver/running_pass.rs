@@ -361,9 +361,7 @@ impl Driver {
         let orders = Orders::new(&self.config.state_dir);
         let is_recorded = match command {
             DriverCommand::RetryParked => {
-                if let Some(wait) = &self.status.borrow().waiting {
-                    tracing::info!(name: "pass_waits", reason = %wait, "the requested pass waits");
-                }
+                self.status.borrow().log_wait();
                 return OrderEffect::RetryParked;
             }
             DriverCommand::Allow(request, reply) => {

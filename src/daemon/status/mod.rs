@@ -319,6 +319,18 @@ impl PartialEq for LastPlan {
 impl Eq for LastPlan {}
 
 impl Status {
+    /// Returns the wait that the service asked for, unless it is over.
+    pub(crate) fn wait(&self) -> Option<&ServiceWait> {
+        self.waiting.as_ref().filter(|waiting| Instant::now() < waiting.until)
+    }
+
+    /// Logs that a pass that somebody requested waits, if it does.
+    pub(crate) fn log_wait(&self) {
+        if let Some(wait) = self.wait() {
+            tracing::info!(name: "pass_waits", reason = %wait, "the requested pass waits");
+        }
+    }
+
     /// Returns whether at least one toggle is known and all are in sync.
     pub(super) fn is_in_sync(&self) -> bool {
         let is_in_sync = |toggle: &ToggleStatus| toggle.state() == ToggleState::InSync;
