@@ -22,6 +22,9 @@ const ANOTHER_PASS: Duration = Duration::from_secs(10);
 const FIRST_REPETITION: Duration = Duration::from_secs(10);
 const LONGEST_REPETITION: Duration = Duration::from_secs(60);
 
+/// Why no scan has compared the service since a pass has reached it.
+const REFUTED: &str = "the last scan for drift could not read the service; a pass has reached it since, and the next scan follows";
+
 /// The driver's state between scans.
 #[derive(Debug)]
 pub(super) struct DriftState {
@@ -99,6 +102,19 @@ impl DriftState {
     pub(super) fn set_due(&mut self, then: Instant) {
         // Not before the first pass, which determines what is applied.
         self.due = self.due.map(|_| then);
+    }
+
+    /// Takes note at `now` that a pass published or recorded a change. That refutes a failure of the whole
+    /// service, so only the next scan shows what fails.
+    pub(super) fn on_published(&mut self, now: Instant) {
+        if self.failure.is_none() {
+            return;
+        }
+        self.set_due(now);
+        if std::mem::take(&mut self.is_service_failing) {
+            let (reason, extent) = (REFUTED.to_owned(), ScanFailureExtent::Toggles);
+            self.failure = Some(ScanFailure { reason, extent });
+        }
     }
 
     /// Schedules the scan after one that ended at `now`. `jitter` is a random number in `0.0..=1.0`.
@@ -205,6 +221,33 @@ mod tests {
         let mut off = DriftState::new(Duration::ZERO);
         off.on_pass_finished(now);
         assert_eq!(off.due(), None);
+    }
+
+    #[test]
+    fn a_pass_that_publishes_refutes_a_failure_of_the_service_and_not_one_of_toggles() {
+        let now = Instant::now();
+        let mut state = DriftState::new(Duration::from_secs(600));
+        state.on_pass_finished(now);
+        for is_of_service in [true, false] {
+            let failure = || match is_of_service {
+                true => ScanFailure::of_service("401".to_owned(), true),
+                false => ScanFailure { reason: "one".to_owned(), extent: ScanFailureExtent::Toggles },
+            };
+            for _ in 0..2 {
+                state.on_failure(Some(failure()));
+            }
+            state.schedule(now, 0.5);
+            state.on_published(now);
+            assert_eq!(state.due(), Some(now), "the next scan shows what fails");
+            let left = state.failure.clone().unwrap();
+            assert_eq!((left.reason == REFUTED, left.is_of_service()), (is_of_service, false));
+            state.on_failure(Some(failure()));
+            assert!(!state.failure.as_ref().unwrap().is_of_service(), "one scan is no evidence");
+            state.on_failure(None);
+        }
+        state.schedule(now, 0.5);
+        state.on_published(now);
+        assert_eq!(state.due(), Some(now + Duration::from_secs(600)), "no scan has failed");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::daemon::status::{
 };
 use crate::model::Suspensions;
 use crate::pass::publish::tries;
-use crate::pass::{Error, Reconciler, Report};
+use crate::pass::{ChangeResult, Error, Reconciler, Report};
 
 impl Driver {
     /// Reports the result of a pass, and decides when the next one is due.
@@ -51,6 +51,7 @@ impl Driver {
         self.metrics.writer(true);
         let next_pass = self.next_pass(state, at);
         let (drifted, awaits_scan) = (state.drift.drifted(), state.drift.awaits_scan());
+        let drift_failure = state.drift.failure.clone();
         let unrecorded = reconciler.deleted_ref();
         // In one change, so that no reader combines the results of two passes.
         self.status.send_modify(|status| {
@@ -64,7 +65,7 @@ impl Driver {
             (status.doubt, status.queued) = (None, None);
             status.next_pass = Some(next_pass);
             status.drifted = Arc::new(drifted);
-            status.awaits_scan = awaits_scan;
+            (status.awaits_scan, status.drift_failure) = (awaits_scan, drift_failure);
             if is_success {
                 let when = Instant::now();
                 status.last_success = Some(Success { at, when });
@@ -120,6 +121,9 @@ impl Driver {
             state.log_guesses(report);
             LoopState::log_applied(report);
             state.drift.settle(report);
+            if report.count(ChangeResult::is_recorded) > 0 {
+                state.drift.on_published(Instant::now());
+            }
         }
         state.drift.on_pass_finished(Instant::now());
         state.on_pass_finished(&PassOutcome::of(result), self.token_fingerprint());

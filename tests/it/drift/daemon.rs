@@ -354,6 +354,23 @@ fn a_failed_scan_is_repeated_long_before_the_interval_is_over() {
 }
 
 #[test]
+fn a_pass_that_publishes_ends_what_scans_have_said_of_the_service() {
+    let stand = Stand::applied();
+    let daemon = with_a_token_that_is_revoked(&stand);
+    let failed = || scans(&daemon, "partial") + scans(&daemon, "error");
+    eventually("a failed scan", || (failed() >= 1.0).then_some(()));
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.is_unready_for(&["the last scan for drift failed", "rejected the token"]);
+    stand.world.write("token", TOKEN);
+    stand.world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Raise the age");
+    daemon.has_seen(&stand.world.repo.head());
+    let ready = daemon.endpoint.get("/readyz").unwrap();
+    assert_eq!((ready.status, ready.body.contains("rejected")), (200, false), "{}", ready.body);
+    daemon.says(&["drift_scan_recovered"]);
+    daemon.stops_cleanly();
+}
+
+#[test]
 fn files_that_are_replaced_count_from_the_next_scan_on() {
     let stand = Stand::applied();
     let ca = stand.world.path("sandbox-ca.pem");
