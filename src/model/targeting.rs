@@ -35,6 +35,19 @@ pub struct Content {
     pub prerequisites: Option<Vec<Prerequisite>>,
 }
 
+impl Content {
+    /// Returns the values that are served while the toggle is disabled, each with its share of the users.
+    fn served_when_disabled(&self) -> Vec<(Option<&str>, u32)> {
+        let share = |index: u32| match &self.disabled_serve {
+            Serve::Split(weights) => weights.get(index as usize).copied().unwrap_or_default(),
+            Serve::Select(_) | Serve::Nothing => 0,
+        };
+        let value =
+            |index: u32| self.variations.get(index as usize).map(|variation| variation.value.as_str());
+        self.disabled_serve.variations().map(|index| (value(index), share(index))).collect()
+    }
+}
+
 /// A rule: serves a variation if all conditions match.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -186,6 +199,12 @@ impl Payload {
 
     pub(crate) fn is_disabled(&self) -> bool {
         self.0.starts_with(DISABLED)
+    }
+
+    /// Returns whether both serve the same while they are disabled. What else they differ in has no effect then.
+    pub(crate) fn is_same_when_disabled(&self, other: &Self) -> bool {
+        let [one, other] = [self, other].map(Self::targeting);
+        one.content.served_when_disabled() == other.content.served_when_disabled()
     }
 
     /// Returns the toggles that it needs.

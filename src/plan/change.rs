@@ -151,6 +151,13 @@ impl Change {
             && self.before.all().map(Payload::disabled).any(|before| before == self.payload)
     }
 
+    /// Returns whether users get from it what they would get if it did nothing but disable the toggle: what else it
+    /// changes has no effect until a later change enables the toggle.
+    pub(super) fn switches_off(&self) -> bool {
+        let is_same = |before: &Payload| !before.is_disabled() && before.is_same_when_disabled(&self.payload);
+        self.only_switches_off() || (self.payload.is_disabled() && self.before.all().any(is_same))
+    }
+
     pub fn request(&self) -> RequestDigest {
         RequestDigest::new(self.action, &self.payload)
     }

@@ -144,7 +144,7 @@ pub(crate) fn window(change: &Change, policy: &Policy, overrides: &Overrides, no
     let environment = change.id.environment();
     let by_trailer = policy.allows_trailers && change.attribution.allows(Override::Window);
     let is_lifted = policy.ignores_windows || by_trailer || overrides.windows.contains(&environment);
-    if is_lifted || change.only_switches_off() {
+    if is_lifted || change.switches_off() {
         return None;
     }
     let opens = match &closed.opens_there {

@@ -36,6 +36,26 @@ fn sent(world: &World) -> Vec<String> {
 }
 
 #[test]
+fn a_switch_off_passes_with_a_change_that_waits_and_serves_what_it_would_serve_alone() {
+    let world = three_changes();
+    let config = deny(&world, FREEZE);
+    let apply = |code| drop(world.apply().set("config", &config).exit(code).any_output());
+    apply(4);
+    assert_eq!(sent(&world), ["shop/prod/off"]);
+    let off = |age| doc(age).replace("disabled: false", "disabled: true");
+    world.repo.file("shop/prod/one.yaml", off(21)).commit("Switch one off");
+    apply(4);
+    assert_eq!(sent(&world), ["shop/prod/one"], "with the change that waited");
+    // To switch it on again, or to change what it serves while it is off, waits.
+    world.repo.file("shop/prod/one.yaml", doc(21)).commit("Switch one on");
+    let other = off(18).replace("disabledServe: { select: 0 }", "disabledServe: { select: 1 }");
+    assert_ne!(other, off(18));
+    world.repo.file("shop/prod/two.yaml", other).commit("Switch two off, to another value");
+    apply(4);
+    assert_eq!(sent(&world), Vec::<String>::new());
+}
+
+#[test]
 fn a_freeze_holds_changes_with_the_time_it_ends_and_lets_a_switch_off_pass() {
     let world = three_changes();
     let config = deny(&world, FREEZE);
