@@ -14,6 +14,7 @@ use crate::model::{
     Action, Allowance, EnvironmentId, Hold, Live, LiveVersion, Override, Scope, ToggleId, chain,
 };
 use crate::pass::{Config, Error, Files, PassContext, PassInputs, Planned, Report, Rules, planning};
+use crate::plan::hold::state_lost_advice;
 use crate::plan::{
     Before, Change, DriftReport, DriftedToggle, LiveDecision, LiveDifferences, OnDrift, OnMissing, Plan,
     decide_live, needed_types,
@@ -36,6 +37,9 @@ impl DriftCheck<'_> {
         // State before source, as in a pass.
         let view = planning::view(config)?;
         if !view.has_applied() && view.settled().is_empty() {
+            if !view.lost().is_empty() {
+                return Err(Error::AppliedLost { advice: state_lost_advice(&config.rules.policy) });
+            }
             return Err(Error::NothingApplied { is_shared: config.shared.is_some() });
         }
         let planned = planning::with_snapshot(&config.source, |snapshot| {

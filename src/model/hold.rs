@@ -467,6 +467,10 @@ impl HoldKind {
         matches!(self, Self::FirstPass | Self::StateLost)
     }
 
+    pub(crate) fn is_state_lost(self) -> bool {
+        self == Self::StateLost
+    }
+
     /// Returns whether it is about the live state of the toggle.
     pub(crate) fn is_live(self) -> bool {
         self.rule().is_live

@@ -8,6 +8,7 @@ use crate::git::{ObjectError, RepoUrlError, UnverifiedCommit};
 use crate::model::{CommitId, chain, counted, escaped, hinted};
 use crate::pass::range::RangeError;
 use crate::plan::compare::TooManyFiles;
+use crate::plan::hold::STATE_LOST;
 use crate::service::ClientError;
 use crate::source::Source;
 use crate::{source, state};
@@ -33,6 +34,8 @@ pub enum Error {
         /// Findings about their paths.
         findings: Vec<Diagnostic>,
     },
+    #[error("{STATE_LOST}, and there is nothing to compare the service with")]
+    AppliedLost { advice: String },
     #[error("could not use the remote `origin` of the source")]
     BadOrigin(#[from] RepoUrlError),
     /// The source has no `origin`, and the state is to be shared there.
@@ -153,13 +156,13 @@ impl Stale {
     }
 }
 
-/// Describes the first of `findings` and their number.
-fn first_finding(findings: &[Diagnostic]) -> String {
-    let [first, rest @ ..] = findings else {
 /// What to do if the recorded revision is that of another source.
 const OTHER_SOURCE: &str = "if another repository or branch shares its state under the same name, give each its own \
                             `--state-name`";
 
+/// Describes the first of `findings` and their number.
+fn first_finding(findings: &[Diagnostic]) -> String {
+    let [first, rest @ ..] = findings else {
         return String::new();
     };
     let more = match rest.len() {
@@ -194,6 +197,7 @@ impl Error {
                  `--history follow`"
                     .into(),
             ),
+            Self::AppliedLost { advice } => Some(advice.clone()),
             Self::Cancelled | Self::RefMoved => Some("run it again".into()),
             Self::Stale { why: why @ (Stale::Older | Stale::Unrelated), is_shared: true, .. } => {
                 Some(format!("{}; {OTHER_SOURCE}", why.hint()))

@@ -329,6 +329,11 @@ pub(crate) fn first_pass_advice(why: Unapplied, policy: &Policy) -> &'static str
 pub(crate) const STATE_LOST: &str =
     "the state folder was deleted or replaced, so what was applied is unknown";
 
+/// Returns what to do about a lost state folder.
+pub(crate) fn state_lost_advice(policy: &Policy) -> String {
+    format!("restore it; without it, {}", first_pass_advice(Unapplied::Lost, policy))
+}
+
 /// Nothing is applied in the environment, and nothing decides on the first pass. `is_disputed`: trailers
 /// contradict each other.
 pub(super) fn first_pass(
@@ -346,8 +351,11 @@ pub(super) fn first_pass(
         Unapplied::Lost => (HoldKind::StateLost, STATE_LOST),
         Unapplied::New => (HoldKind::FirstPass, "nothing is applied here yet"),
     };
-    let restore = if why == Unapplied::Lost { "restore it; without it, " } else { "" };
-    let fact = format!("{fact}{dispute}: {restore}{}", first_pass_advice(why, policy));
+    let advice = match why {
+        Unapplied::Lost => state_lost_advice(policy),
+        Unapplied::New => first_pass_advice(why, policy).to_owned(),
+    };
+    let fact = format!("{fact}{dispute}: {advice}");
     // The words of the advice and the order that can be copied name the same choice first.
     let (first, second) = match (why, policy.reads_live()) {
         (Unapplied::Lost, true) => ("adopt", "assert"),

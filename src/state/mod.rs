@@ -32,6 +32,7 @@ pub(crate) use shared::SimulatedRemote;
 pub(crate) use shared::head::SharedHead;
 pub(crate) use shared::{GitProgram, RemoteRef};
 pub use shared::{MayRestore, Queues, RemoteFault, SharedOptions, SharedRemote, Stop};
+pub(crate) use sidecar::lost as lost_environments;
 pub use sidecar::{CleanPass, Failures};
 pub use snapshot::StateSnapshot;
 pub use store::{Options, Store};

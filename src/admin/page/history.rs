@@ -9,7 +9,7 @@ use crate::admin::Admin;
 use crate::admin::state::AdminState;
 use crate::admin::web::{diff, prose, safe, time};
 use crate::daemon::{DeploymentPart, Status};
-use crate::model::{CommitId, Deployment, HistoryPage, Scope, ToggleId, counted, cut};
+use crate::model::{CommitId, Deployment, HistoryPage, HoldKind, Scope, ToggleId, counted, cut};
 use crate::report::Preview;
 
 const PAGE: usize = 10;
@@ -48,7 +48,9 @@ pub(super) fn render(view: &View<'_>, recent: &Recent) -> Markup {
                     Err(reason) => p.empty { "The history could not be read: " (safe(&cut(reason, MOST_CHARS))) },
                     Ok(page) if page.deployments.is_empty() => p.empty {
                         @if !view.query.before.is_empty() { "Nothing was applied before." }
-                        @else if view.status.toggles.iter().any(|toggle| toggle.revision.is_some()) {
+                        @else if view.status.toggles.iter().any(|toggle| toggle.kind().is_some_and(HoldKind::is_state_lost)) {
+                            "What was applied is unknown, because the state folder was deleted or replaced."
+                        } @else if view.status.toggles.iter().any(|toggle| toggle.revision.is_some()) {
                             "The state has no record of what was applied."
                         } @else { "Nothing has been applied yet." }
                     },

@@ -7,11 +7,13 @@ use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, color, print, print_json, show, step_summary};
 use crate::cli::setup;
 use crate::config::{OutputFormat, Settings};
-use crate::model::{HistoryPage, Scope, ToggleId, closest, escaped};
+use crate::model::{HistoryPage, Scope, ToggleId, closest, escaped, hinted};
 use crate::pass::{Config, DeploymentQuery, HistoryReader, SharedState, name_subjects};
+use crate::plan::hold::{STATE_LOST, state_lost_advice};
 use crate::plan::{DeploymentLog, history_json};
 use crate::report::{ANY_COMMENT, history_markdown, history_text};
 use crate::source::CacheMode;
+use crate::state::lost_environments;
 
 /// Show what was deployed, when, and why
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -132,6 +134,13 @@ fn unknown(toggle: &str, applied: &[ToggleId], every: &str) -> Failure {
 /// Says that nothing was deployed, and where.
 fn nothing(config: &Config) -> String {
     let dir = config.state_dir.to_string_lossy();
+    if config.shared.is_none() && !lost_environments(&config.state_dir).is_empty() {
+        return hinted(&format!(
+            "No deployments: {STATE_LOST}; {}\n",
+            state_lost_advice(&config.rules.policy)
+        ))
+        .into_owned();
+    }
     let place = match &config.shared {
         Some(SharedState::At(remote)) => format!(
             "the shared state `{}` at `{}` has no record",

@@ -29,7 +29,7 @@ use crate::daemon::status::{Status, ToggleStatus, toggles};
 use crate::daemon::{DriverCommand, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, Suspension, chain, counted, rfc3339};
 use crate::pass::{Config, Error, Observe, PassContext, PassInputs, Reconciler, Report, applied_tree};
-use crate::plan::hold::{STATE_LOST, Unapplied, first_pass_advice};
+use crate::plan::hold::{STATE_LOST, state_lost_advice};
 use crate::state;
 use crate::state::{Revisions, StateSnapshot};
 
@@ -459,7 +459,7 @@ impl Driver {
         tracing::error!(
             name: "state_folder_replaced",
             %dir,
-            hint = format!("restore it; without it, {}", first_pass_advice(Unapplied::Lost, policy)),
+            hint = state_lost_advice(policy),
             "{STATE_LOST}; the state folder is not the one that was opened; opened the new one"
         );
         if let Err(error) = reconciler.store().lose(lost) {

@@ -500,7 +500,20 @@ fn a_state_folder_that_was_deleted_is_no_new_installation_after_a_restart() {
             assert!(says(&channels.readyz.1) && says(&channels.page), "{channels:?}");
             assert!(channels.log.iter().any(|line| says(line)), "{channels:?}");
             assert!(daemon.metric((row.metric)(kind)) > Some(0.0), "{channels:?}");
+            assert!(!channels.page.contains("Nothing has been applied"), "{channels:?}");
             daemon.stops_cleanly();
+        }
+        let readers: &[_] = match kind {
+            Documented => &[("log", 0)],
+            FeatureProbe => &[("log", 0), ("drift", 1), ("import", 1)],
+        };
+        for (verb, code) in readers {
+            let (found, printed) = stage.command(verb, |run| match *verb {
+                "import" => run.set("repo", stage.world.repo.path()).arg("--drifted"),
+                _ => run,
+            });
+            let is_said = [&cause, &advice].iter().all(|part| plain(&printed).contains(*part));
+            assert!(found == Some(*code) && is_said, "{verb}: {found:?}: {printed}");
         }
         // Until everything has a record again.
         stage.run("apply").set("first-pass", first_pass).exit(0).any_output();
