@@ -153,6 +153,9 @@ impl FromStr for RepoUrl {
         if let Some((helper, _)) = text.split_once("::").filter(|(helper, _)| is_scheme(helper)) {
             return Err(RepoUrlError::Scheme(helper.to_owned()));
         }
+        if looks_like_a_password(text) {
+            return Err(RepoUrlError::Password);
+        }
         match scp_like(text) {
             Some((host, path)) => SshAddress::scp(text, host, path).map(|address| Self(Kind::Ssh(address))),
             None => Ok(Self::local(text)),
@@ -251,6 +254,17 @@ fn https(text: &str) -> Result<url::Url, RepoUrlError> {
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+/// Returns whether an address without a scheme contains `USER:PASSWORD@HOST`, such as a URL with a slash too few.
+/// Every message about it would show the password.
+fn looks_like_a_password(text: &str) -> bool {
+    text.split('/').enumerate().any(|(number, part)| {
+        let Some((login, host)) = part.split_once('@') else { return false };
+        let is_login = login.split_once(':').is_some_and(|(user, word)| !user.is_empty() && !word.is_empty());
+        // `host:name@version` is a path on a host.
+        is_login && (number > 0 || host.contains(':'))
+    })
 }
 
 /// Splits `host:path` if the text has this form: as in git, the colon comes before any slash.
@@ -460,6 +474,21 @@ mod tests {
 
     #[test]
     fn a_refusal_never_shows_a_password() {
-        assert!(!error("https://u:hunter2@example.org/a").to_string().contains("hunter2"));
+        for text in [
+            "https://u:hunter2@example.org/a",
+            "http:/u:hunter2@example.org/a",
+            "https:/u:hunter2@example.org",
+            "u:hunter2@example.org:a",
+            "//u:hunter2@example.org",
+            "//u:hunter2@example.org/a",
+        ] {
+            assert_eq!(error(text), RepoUrlError::Password, "{text}");
+            assert!(!error(text).to_string().contains("hunter2"));
+        }
+        for text in
+            ["git@example.org:a@v2", "example.org:a@v2", "/srv/a@b:c", "./a:b/c@d", "/a/@b", "git@[::1]:a"]
+        {
+            assert!(text.parse::<RepoUrl>().is_ok(), "{text}");
+        }
     }
 }
