@@ -318,7 +318,7 @@ impl<'a> Step<'a> {
     fn at_path(&self, program: &str) -> Option<String> {
         self.url.local_path()?;
         Some(format!(
-            "--{program}=git -c safe.directory=* -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.fsync=all {program}"
+            "--{program}=git -c safe.directory=* -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.fsync=all -c core.alternateRefsCommand=true {program}"
         ))
     }
 

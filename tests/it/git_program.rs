@@ -293,6 +293,7 @@ fn arm(repository: &Repo, git_folder: &Path, marker: &Path) {
         ("core.fsmonitor", program.as_str()),
         ("core.sshCommand", &program),
         ("core.askPass", &program),
+        ("core.alternateRefsCommand", &program),
         ("credential.helper", &program),
         ("uploadpack.packObjectsHook", &program),
         ("include.path", "included"),
