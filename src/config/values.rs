@@ -150,6 +150,8 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
 }
 
 pub(super) fn secret(text: &str) -> Result<SecretSource, String> {
+    // A variable may have the content of a file, such as one that Kubernetes made a secret of.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // Secrets are sent in HTTP headers. The message does not quote the secret.
     if text.contains(char::is_control) {
         Err("the secret contains a line break or another control character".to_owned())
@@ -252,6 +254,14 @@ mod tests {
         assert_eq!(positive_duration("1h30m"), Ok(Duration::from_secs(5400)));
         for text in ["0s", "367d", "30"] {
             assert!(positive_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_in_a_variable_has_no_byte_order_mark() {
+        for text in ["word", "\u{feff}word"] {
+            let Ok(SecretSource::Value(found)) = secret(text) else { panic!("{text:?}") };
+            assert_eq!(found.expose(), "word");
         }
     }
 
