@@ -210,7 +210,7 @@ fn rules(findings: &[Diagnostic]) -> BTreeMap<&'static str, Severity> {
 fn rule(id: &str, severity: Severity) -> Value {
     let words = id.replace('-', " ");
     let consequence = match severity {
-        Severity::Error => "The document is invalid: the last applied version stays.",
+        Severity::Error => "The document is invalid, and is not published.",
         Severity::Warning => "The document is suspicious, but it is published.",
     };
     json!({
