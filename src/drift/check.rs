@@ -13,7 +13,9 @@ use crate::drift::reading::{EnvironmentPlan, ExpectedLive};
 use crate::model::{
     Action, Allowance, EnvironmentId, Hold, Live, LiveVersion, Override, Scope, ToggleId, chain,
 };
-use crate::pass::{Config, Error, Files, PassContext, PassInputs, Planned, Report, Rules, planning};
+use crate::pass::{
+    Config, Error, Files, PassContext, PassInputs, Planned, Report, Rules, deleted_ref, planning,
+};
 use crate::plan::hold::state_lost_advice;
 use crate::plan::{
     Before, Change, DriftReport, DriftedToggle, LiveDecision, LiveDifferences, OnDrift, OnMissing, Plan,
@@ -40,7 +42,8 @@ impl DriftCheck<'_> {
             if !view.lost().is_empty() {
                 return Err(Error::AppliedLost { advice: state_lost_advice(&config.rules.policy) });
             }
-            return Err(Error::NothingApplied { is_shared: config.shared.is_some() });
+            let note = deleted_ref(&view, config);
+            return Err(Error::NothingApplied { is_shared: config.shared.is_some(), note });
         }
         let planned = planning::with_snapshot(&config.source, |snapshot| {
             planning::plan_read_only(snapshot, &view, &LiveDifferences::new(), config)

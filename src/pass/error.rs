@@ -45,6 +45,8 @@ pub enum Error {
     NothingApplied {
         /// Whether the state that has nothing is shared with other processes.
         is_shared: bool,
+        /// What it may mean that the shared state has nothing.
+        note: Option<String>,
     },
     #[error("no applied toggle matches {}", quoted(.0))]
     NothingAppliedMatches(Vec<String>),
@@ -208,13 +210,14 @@ impl Error {
             Self::State(error) => error.hint(),
             Self::Range(error) => Some(error.hint()),
             Self::BadOrigin(_) | Self::NoOrigin => Some("pass the URL of the repository as `--state-remote`".into()),
-            Self::NothingApplied { is_shared } => {
+            Self::NothingApplied { is_shared, note } => {
                 let adopt = "record the documents of existing toggles with `gitoggle apply --first-pass adopt`, or publish \
                              them with `--first-pass assert`";
                 // Another process may have applied everything, and a second first pass would publish it again.
                 let shared = "if jobs or a daemon publish from this repository, name the state that they share, such as \
                               `--state-remote origin`; else ";
-                Some(if *is_shared { adopt.to_owned() } else { format!("{shared}{adopt}") })
+                let note = note.iter().map(|note| format!("; {note}"));
+                Some(format!("{}{adopt}{}", if *is_shared { "" } else { shared }, note.collect::<String>()))
             }
             Self::NoToggleMatches(_) | Self::NothingAppliedMatches(_) | Self::NothingMatches(_) => {
                 Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`, in this order".into())

@@ -30,6 +30,7 @@ pub use documents::{DocumentFiles, ReadDocument, TestFile};
 pub use error::{Error, Stale};
 pub use event::{Event, Observe, PassContext, PublishAnswer};
 pub use history::{DeploymentHistory, DeploymentPart, DeploymentQuery, HistoryReader, name_subjects};
+pub(crate) use notes::deleted_ref;
 pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
 pub use range::{BranchRange, FetchHints, MergedRange, QueueRange, Range, RangeError, plan_range};
@@ -280,7 +281,7 @@ impl Reconciler {
 
     /// Returns a note on shared state that has no record yet.
     pub(crate) fn deleted_ref(&self) -> Option<String> {
-        notes::deleted_ref(self.store.view(), &self.config)
+        deleted_ref(self.store.view(), &self.config)
     }
 
     /// Refuses the state of another service, and a revision that must not follow the recorded one. Returns
@@ -289,7 +290,7 @@ impl Reconciler {
         let (view, config) = (self.store.view(), &self.config);
         planning::check_base_url(view, &config.rules)?;
         let mut notes = staleness::check(snapshot, view, config, inputs.is_daemon, &mut self.source)?;
-        notes.extend(notes::deleted_ref(view, config));
+        notes.extend(deleted_ref(view, config));
         Ok(notes)
     }
 

@@ -312,6 +312,9 @@ else record the documents of existing toggles with `gitoggle apply --first-pass 
     let remote = Repo::bare(&stand.world.path("remote.git"));
     let shared = stand.drift().set("state-remote", remote.path()).set("state-name", "toggles");
     shared.exit(1).stderr_contains(&["hint: record the documents"]).never_says(&["name the state"]);
+    let shared = stand.drift().set("state-remote", remote.path()).set("state-name", "toggles");
+    // The ref of the state may have been deleted.
+    shared.exit(1).says(&["use `--first-pass adopt`", "would publish over what was changed on the service"]);
     assert!(stand.requests().is_empty());
     let stand = Stand::applied();
     stand.drift().arg("shop/test/*").exit(1).stderr_contains(&["no applied toggle matches `shop/test/*`"]);
