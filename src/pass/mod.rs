@@ -48,7 +48,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::git::{CommitVerifier, RepoUrl};
-use crate::model::{Allowance, HeldRequests, Live, ToggleId, chain};
+use crate::model::{Allowance, HeldRequests, Hold, Live, ToggleId, chain};
 use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::source::{Snapshot, Source};
 use crate::state::{self, LiveVersions, Options, PassHead, SharedOptions, StateSnapshot, Store};
@@ -366,6 +366,7 @@ impl Reconciler {
             plan: plan.clone(),
             policy: self.config.rules.policy.clone(),
             order: Order::new(plan, self.store.view(), &self.inherited),
+            held: held_before(plan, self.store.view()),
             service,
             versions: self.versions(),
             journal,
@@ -388,4 +389,14 @@ impl Reconciler {
         let equal = versions.toggles.into_iter().map(|(id, equal)| (id, equal.version));
         others.chain(equal).collect()
     }
+}
+
+/// Returns why earlier passes held changes of `plan` after reading their toggles, unless that was released since.
+fn held_before(plan: &Plan, view: &StateSnapshot) -> BTreeMap<ToggleId, Arc<Hold>> {
+    let tries = &view.failures().tries;
+    let held = plan.changes().iter().filter_map(|change| {
+        let hold = plan.held_before(change, tries.get(&change.id.folded())?)?;
+        hold.is_live().then(|| (change.id.clone(), Arc::new(hold)))
+    });
+    held.collect()
 }

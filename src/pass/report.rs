@@ -117,6 +117,8 @@ impl ChangeResult {
 pub(crate) struct PublishSummary {
     /// The result of each change of the plan, in the plan's order.
     pub(crate) results: Vec<ChangeResult>,
+    /// Why earlier passes held changes whose toggles this one could not read. A read that fails ends no hold.
+    pub(crate) still_held: BTreeMap<ToggleId, Arc<Hold>>,
     /// The versions on the service that have the targeting of a recorded change, as far as they are known.
     pub(crate) live: BTreeMap<ToggleId, EqualVersion>,
     /// Why publishing ended early, if it did.
@@ -156,6 +158,8 @@ pub struct Report {
     pub earlier: Vec<(Change, ChangeResult)>,
     /// The result of each change of the plan, in the plan's order; empty if the plan was not approved.
     pub results: Vec<ChangeResult>,
+    /// Why earlier passes held changes whose toggles this one could not read.
+    pub(crate) still_held: BTreeMap<ToggleId, Arc<Hold>>,
     /// The versions on the service that have the targeting of a recorded change, for the next scan for drift.
     pub(crate) live: BTreeMap<ToggleId, EqualVersion>,
     /// Why the pass ended early, if it did.
@@ -182,6 +186,7 @@ impl Report {
             plan: Arc::new(plan),
             earlier: Vec::new(),
             results: Vec::new(),
+            still_held: BTreeMap::new(),
             live: BTreeMap::new(),
             stopped: None,
             error: None,
@@ -193,11 +198,12 @@ impl Report {
     }
 
     pub(super) fn with(mut self, summary: PublishSummary) -> Self {
-        let PublishSummary { results, live, stopped, held_back, waits: _, overwritten, error } = summary;
+        let PublishSummary { results, still_held, live, stopped, held_back, waits: _, overwritten, error } =
+            summary;
         if !overwritten.is_empty() {
             Arc::make_mut(&mut self.plan).note_overwritten(overwritten);
         }
-        Self { results, live, stopped, held_back, error: error.map(Arc::new), ..self }
+        Self { results, still_held, live, stopped, held_back, error: error.map(Arc::new), ..self }
     }
 
     /// Completes the report of a pass that started over: adds the changes that the service had confirmed
@@ -234,9 +240,10 @@ impl Report {
     /// confirmed is still to be published.
     pub(crate) fn concluded_plan(&self) -> Arc<Plan> {
         let results = self.plan.changes().iter().zip(&self.results);
-        let results = results.filter(|(_, result)| !result.is_pending());
-        let held =
-            results.filter_map(|(change, result)| Some((change.id.clone(), Arc::clone(result.hold()?))));
+        let held = results.filter_map(|(change, result)| {
+            let hold = result.hold().filter(|_| !result.is_pending());
+            Some((change.id.clone(), Arc::clone(self.still_held.get(&change.id).or(hold)?)))
+        });
         let held: BTreeMap<ToggleId, Arc<Hold>> = held.collect();
         match held.is_empty() {
             true => Arc::clone(&self.plan),

@@ -70,7 +70,9 @@ pub(crate) fn after(
     name_findings(&mut lines, &report.plan, rules);
     for (change, result) in report.lines() {
         let unsent = || Hold::undecided(ToggleState::Pending, "the pass ended before it was sent");
+        let still_held = report.still_held.get(&change.id).cloned();
         let hold = match result {
+            _ if still_held.is_some() => still_held,
             ChangeResult::Applied | ChangeResult::Converged => None,
             ChangeResult::Held(hold) => Some(Arc::clone(hold)),
             ChangeResult::NotSent => Some(Arc::new(unsent())),

@@ -73,6 +73,8 @@ pub(super) struct ChangeProgress {
     pub(super) base_version: Option<BaseVersion>,
     /// The version on the service that has its targeting, as far as it is known.
     pub(super) live_version: Option<u64>,
+    /// Whether its toggle could not be read, so that what held the change before may still hold it.
+    pub(super) is_unread: bool,
     /// Whether its toggle was created, perhaps in an earlier try.
     pub(super) is_created: bool,
     /// What its last request was sent over that someone changed on the service, unless the plan lists it.
@@ -163,7 +165,9 @@ impl<'a> Attempt<'a> {
                 change.to_mut().before = Before::Nothing;
             }
             let started = self.now();
-            let (decision, note) = match self.look(&change, earlier.take()).await {
+            let looked = self.look(&change, earlier.take()).await;
+            self.progress.is_unread = looked.is_err();
+            let (decision, note) = match looked {
                 Ok(found) => found,
                 Err(failed) => return Ok(self.unpublished(failed, started)),
             };

@@ -31,7 +31,7 @@ use tokio::sync::watch;
 
 use super::event::PassContext;
 use super::report::PublishSummary;
-use crate::model::{Action, Sent, Thresholds, ToggleId};
+use crate::model::{Action, Hold, Sent, Thresholds, ToggleId};
 use crate::plan::{Approved, Before, Change, Overwrite, Plan, Policy};
 use crate::state::{Clock, Journal};
 
@@ -51,6 +51,8 @@ pub(crate) struct PublishJob {
     pub(crate) plan: Approved,
     pub(crate) policy: Policy,
     pub(crate) order: Order,
+    /// Why earlier passes held changes after reading their toggles.
+    pub(crate) held: BTreeMap<ToggleId, Arc<Hold>>,
     pub(crate) service: Box<dyn Service>,
     /// The versions on the service that this folder has published or found equal last.
     pub(crate) versions: BTreeMap<ToggleId, u64>,
@@ -121,6 +123,7 @@ mod tests {
             plan,
             policy: Policy { .. },
             order: Order { .. },
+            held: _,
             service: _,
             versions: _,
             journal: Journal { .. },

@@ -249,6 +249,7 @@ impl<'a> Publisher<'a> {
             .zip(&changes)
             .filter_map(|(change, progress)| Some((change.id.clone(), *progress.overwritten.clone()?)));
         let overwritten = overwritten.collect();
+        let unread: Vec<bool> = changes.iter().map(|progress| progress.is_unread).collect();
         let ended = changes.into_iter().map(|progress| (progress.result, progress.answer));
         let (mut results, answers): (Vec<_>, Vec<_>) = ended.unzip();
         let (now, dispatcher) = (self.now(), &self.dispatcher);
@@ -269,7 +270,15 @@ impl<'a> Publisher<'a> {
                 self.report_end(change, result, answer);
             }
         }
+        let decided_nothing = |(result, unread): &(&ChangeResult, bool)| match result {
+            ChangeResult::NotSent => true,
+            result => result.is_pending() && *unread,
+        };
+        let looked = self.changes().iter().zip(results.iter().zip(unread));
+        let unknown = looked.filter(|(_, looked)| decided_nothing(looked));
+        let held = unknown.filter_map(|(change, _)| self.job.held.get_key_value(&change.id));
         PublishSummary {
+            still_held: held.map(|(id, hold)| (id.clone(), Arc::clone(hold))).collect(),
             results,
             live,
             held_back: held_back_until.and_then(|until| until.checked_duration_since(now)),

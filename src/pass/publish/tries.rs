@@ -2,6 +2,7 @@
 //! failed alone, with its backoff (src/pass/README.md, "One toggle is not evidence").
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{Alone, HeldRequest, HeldRequests, Hold, HoldKind, HoldMemory, RequestDigest, ToggleId};
@@ -15,11 +16,12 @@ pub(super) fn last_try(tries: &HeldRequests, id: &ToggleId) -> u64 {
 }
 
 /// Returns what is remembered after a pass that ended at `now`. `lines` are its changes; the service asked
-/// for `waits`; the toggles `left` were withheld, or are not in the scope of the pass; `jitter` is a random number in `0.0..=1.0`.
+/// for `waits`; those in `still_held` could not be read, so that what held them before counts; the toggles `left` were withheld, or are not in the scope of the pass; `jitter` is a random number in `0.0..=1.0`.
 pub(crate) fn remember<'a>(
     before: &HeldRequests,
     lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,
     waits: &BTreeMap<ToggleId, Duration>,
+    still_held: &BTreeMap<ToggleId, Arc<Hold>>,
     left: impl IntoIterator<Item = &'a ToggleId>,
     now: i64,
     jitter: f64,
@@ -31,6 +33,11 @@ pub(crate) fn remember<'a>(
         left.filter_map(|id| before.get(&id).cloned().map(|tried| (id, tried))).collect();
     for (id, request, result) in lines {
         let earlier = before.get(&id.folded()).filter(|tried| tried.request == request);
+        let is_unread = still_held.contains_key(id) && *result != ChangeResult::NotSent;
+        if let Some(tried) = earlier.filter(|_| is_unread) {
+            tries.insert(id.folded(), HeldRequest { pass, ..tried.clone() });
+            continue;
+        }
         let Some(hold) = result.hold().filter(|hold| hold.memory() != HoldMemory::Nothing) else {
             let unsent = before.get(&id.folded()).filter(|_| !result.is_recorded());
             tries.extend(unsent.map(|tried| (id.folded(), tried.clone())));
@@ -86,7 +93,15 @@ mod tests {
 
     fn after(before: &HeldRequests, result: &ChangeResult, now: i64) -> HeldRequests {
         let id = id("a/b/c");
-        remember(before, [(&id, RequestDigest::default(), result)], &BTreeMap::new(), [], now, 1.0)
+        remember(
+            before,
+            [(&id, RequestDigest::default(), result)],
+            &BTreeMap::new(),
+            &BTreeMap::new(),
+            [],
+            now,
+            1.0,
+        )
     }
 
     fn alone() -> ChangeResult {
@@ -113,7 +128,8 @@ mod tests {
         let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
         let other = RequestDigest::new(Action::Update, &serde_json::from_str::<Payload>(payload).unwrap());
         let id = id("a/b/c");
-        let tries = remember(&tries, [(&id, other, &alone())], &BTreeMap::new(), [], 0, 1.0);
+        let tries =
+            remember(&tries, [(&id, other, &alone())], &BTreeMap::new(), &BTreeMap::new(), [], 0, 1.0);
         assert_eq!(tries[&id.folded()].alone.as_ref().map(|alone| alone.failures), Some(1));
     }
 
@@ -126,6 +142,22 @@ mod tests {
         assert!(second[&id].pass > first[&id].pass);
         let unsent = after(&second, &ChangeResult::NotSent, 0);
         assert_eq!(unsent, second);
+    }
+
+    #[test]
+    fn a_toggle_that_cannot_be_read_stays_held_and_has_been_tried() {
+        let held = after(&HeldRequests::new(), &ChangeResult::failed(HoldKind::Drifted, "changed"), 0);
+        let id = id("a/b/c");
+        let hold = BTreeMap::from([(id.clone(), Arc::new(held[&id.folded()].hold.clone()))]);
+        let pending = ChangeResult::pending("503");
+        for (still_held, kind, is_later) in
+            [(&hold, Some(HoldKind::Drifted), true), (&BTreeMap::new(), None, true)]
+        {
+            let line = (&id, RequestDigest::default(), &pending);
+            let tries = remember(&held, [line], &BTreeMap::new(), still_held, [], 0, 1.0);
+            let tried = &tries[&id.folded()];
+            assert_eq!((tried.hold.kind, tried.pass > held[&id.folded()].pass), (kind, is_later));
+        }
     }
 
     #[test]
@@ -149,7 +181,7 @@ mod tests {
                 turns[*at] += 1;
             }
             let lines = ids.iter().enumerate().map(|(at, id)| (id, request(at), &results[at]));
-            tries = remember(&tries, lines, &BTreeMap::new(), [], 0, 1.0);
+            tries = remember(&tries, lines, &BTreeMap::new(), &BTreeMap::new(), [], 0, 1.0);
         }
         assert_eq!(turns, [3; 9], "the same for all");
     }
@@ -158,10 +190,10 @@ mod tests {
     fn what_is_remembered_outlives_a_change_of_case_and_has_the_new_spelling() {
         let (before, renamed) = (after(&HeldRequests::new(), &alone(), 0), id("A/b/C"));
         let failed = (&renamed, RequestDigest::default(), &alone());
-        let failed = remember(&before, [failed], &BTreeMap::new(), [], 0, 1.0);
+        let failed = remember(&before, [failed], &BTreeMap::new(), &BTreeMap::new(), [], 0, 1.0);
         let unsent = (&renamed, RequestDigest::default(), &ChangeResult::NotSent);
-        let unsent = remember(&before, [unsent], &BTreeMap::new(), [], 0, 1.0);
-        let withheld = remember(&before, [], &BTreeMap::new(), [&renamed], 0, 1.0);
+        let unsent = remember(&before, [unsent], &BTreeMap::new(), &BTreeMap::new(), [], 0, 1.0);
+        let withheld = remember(&before, [], &BTreeMap::new(), &BTreeMap::new(), [&renamed], 0, 1.0);
         for (tries, failures) in [(failed, 2), (unsent, 1), (withheld, 1)] {
             let [(id, tried)] = &tries.iter().collect::<Vec<_>>()[..] else { panic!("{tries:?}") };
             assert_eq!(id.spelled(), &renamed);

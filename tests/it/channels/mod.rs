@@ -524,6 +524,37 @@ fn a_state_folder_that_was_deleted_is_no_new_installation_after_a_restart() {
 }
 
 #[test]
+fn an_outage_of_the_service_ends_no_hold() {
+    for name in ["somebody changed a toggle on the service", "somebody archived a toggle"] {
+        let stage = Stage::applied(FeatureProbe);
+        let row = ROWS.iter().find(|row| row.name == name).unwrap();
+        let (cause, advice) = ((row.cause)(FeatureProbe), plain((row.advice)(FeatureProbe)));
+        let daemon = stage.daemon(|run| run.set("drift-interval", "1s"));
+        (row.breaks)(&stage, &daemon);
+        let says = |status: u16| {
+            let ready = daemon.endpoint.get("/readyz");
+            ready.is_some_and(|ready| ready.status == status && ready.body.contains(cause))
+        };
+        assert!(stage::in_time(|| says(200)), "{name}: {}", daemon.log());
+        stage.service_is_down();
+        assert_eq!(daemon.order("/reconcile", ""), 202);
+        daemon.is_unready_for(&["the last pass failed"]);
+        let channels = Channels::of(&daemon);
+        let held = channels.status["toggles"].as_array().unwrap().iter();
+        let held: Vec<_> = held.filter(|toggle| !toggle["kind"].is_null()).collect();
+        assert_eq!(held.len(), 1, "{name}: {channels:?}");
+        assert!(held[0]["reason"].as_str().is_some_and(|reason| plain(reason).contains(&advice)), "{held:?}");
+        assert_eq!(channels.misplaced(), Vec::<&str>::new(), "{name}: {channels:?}");
+        assert!(daemon.metric((row.metric)(FeatureProbe)) == Some(1.0), "{name}: {channels:?}");
+        assert!(channels.page.contains(cause), "{name}: {channels:?}");
+        assert_eq!(daemon.said("nothing is withheld anymore"), 0, "{name}: {}", daemon.log());
+        let (_, printed) = stage.command("status", |run| run.unset("timeout"));
+        assert!(printed.contains(cause), "{name}: {printed}");
+        daemon.stops_cleanly();
+    }
+}
+
+#[test]
 fn a_state_folder_that_is_restored_under_the_daemon_is_no_loss() {
     for kind in [Documented, FeatureProbe] {
         let stage = Stage::applied(kind);
