@@ -104,6 +104,10 @@ impl Stage {
         format!("{}/toggles.git", self.host.url().replace("127.0.0.1", "localhost"))
     }
 
+    pub(super) fn service_url(&self) -> String {
+        self.sandbox.url()
+    }
+
     /// Starts a daemon, and waits until it is ready.
     pub(super) fn daemon(&self, special: impl FnOnce(Gitoggle) -> Gitoggle) -> Daemon {
         Daemon::ready(&self.world, |run| {
