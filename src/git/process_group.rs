@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use rustix::io::ioctl_fionread;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpgid,
 };
@@ -23,6 +25,9 @@ const LAST_STEP: Duration = Duration::from_millis(2);
 
 /// The time that a process has to close its output after its end, and to end after SIGTERM.
 const END_GRACE: Duration = Duration::from_secs(1);
+
+/// The longest time in which the output of a process that has ended is read.
+const LONGEST_READ: Duration = Duration::from_secs(60);
 
 /// How long processes that record may go on after a signal. What a pass has done must still be recorded.
 const WIND_DOWN: Duration = Duration::from_secs(20);
@@ -77,6 +82,8 @@ pub(super) struct ProcessGroup {
     child: Child,
     is_ended: bool,
     outputs: [Arc<Mutex<Vec<u8>>>; 2],
+    /// The pipes of the outputs.
+    pipes: Vec<OwnedFd>,
     /// Receives a message for each piece of output, and disconnects once both outputs are closed.
     news: Receiver<()>,
     last: Instant,
@@ -89,8 +96,17 @@ impl ProcessGroup {
         let child = command.process_group(0).spawn()?;
         lock(&RUNNING).insert(group(&child));
         let (sender, news) = channel();
-        let mut started =
-            Self { child, is_ended: false, outputs: Default::default(), news, last: Instant::now() };
+        let mut started = Self {
+            child,
+            is_ended: false,
+            outputs: Default::default(),
+            pipes: Vec::new(),
+            news,
+            last: Instant::now(),
+        };
+        let stdout = started.child.stdout.as_ref().map(AsFd::as_fd);
+        let pipes = stdout.into_iter().chain(started.child.stderr.as_ref().map(AsFd::as_fd));
+        started.pipes = pipes.map(|pipe| pipe.try_clone_to_owned()).collect::<io::Result<_>>()?;
         let [stdout, stderr] = &started.outputs;
         // If one of them cannot start, the process ends with `started`.
         collect(started.child.stdout.take(), stdout, sender.clone())?;
@@ -116,10 +132,21 @@ impl ProcessGroup {
         // A process in the background may keep the outputs open, such as the master of a shared ssh
         // connection.
         if !are_closed {
-            let until = Instant::now() + END_GRACE;
-            while !self.wait(STEP) && Instant::now() < until {}
+            let began = Instant::now();
+            let mut until = began + END_GRACE;
+            while !self.wait(STEP) && Instant::now() < until {
+                // On a busy machine, the threads that read may wait for longer than the process ran.
+                if self.has_unread() && began.elapsed() < LONGEST_READ {
+                    until = Instant::now() + END_GRACE;
+                }
+            }
         }
         Some(status.exit_status())
+    }
+
+    /// Returns whether there is output that nobody has read yet.
+    fn has_unread(&self) -> bool {
+        self.pipes.iter().any(|pipe| ioctl_fionread(pipe).is_ok_and(|count| count > 0))
     }
 
     /// Waits for output for a while. Returns whether both outputs are closed.
@@ -226,6 +253,24 @@ mod tests {
     fn state(id: u32) -> Option<char> {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         stat.rsplit(") ").next()?.chars().next()
+    }
+
+    #[test]
+    fn the_output_of_a_process_that_has_ended_is_read_to_its_end() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 0.3; head -c 50000 /dev/zero"]);
+        let mut process = ProcessGroup::start(&mut command, Stdio::null()).unwrap();
+        let output = Arc::clone(&process.outputs[0]);
+        std::thread::scope(|scope| {
+            // What reads the output waits for longer than a process has to close it.
+            scope.spawn(move || {
+                let held = lock(&output);
+                std::thread::sleep(2 * END_GRACE);
+                drop(held);
+            });
+            while process.ended().is_none() {}
+        });
+        assert_eq!(process.output().0.len(), 50_000);
     }
 
     #[test]
