@@ -368,6 +368,13 @@ fn find(settings: &Settings, api: Forge, flag: &str) -> Result<ForgeTarget, Fail
     ForgeTarget::find(api, given, &variable, &file).map_err(|error| usage(flag, error))
 }
 
+/// Returns the repository with the reviews of this run, and the address of its API, which a job has in variables.
+pub(super) fn reviews_at(settings: &Settings) -> Option<(String, String)> {
+    let Some(Reviewed::Forge(api)) = settings.reviewed else { return None };
+    let target = find(settings, api, "--reviewed").ok()?;
+    Some((target.repository.clone(), target.url().to_string()))
+}
+
 /// Returns the key of the comments of this configuration. It has only settings that `plan` and `apply` share.
 pub(super) fn key(settings: &Settings) -> CommentKey {
     let layout = settings.layout.to_string();

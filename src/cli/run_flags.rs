@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use super::forge;
 use crate::config::{self, Command, Flags, Mark, ProcessEnvironment, SettingInfo, Settings};
 use crate::git::RepoUrl;
 use crate::model::{DEFAULT_URL, RunFlags};
@@ -16,7 +17,19 @@ pub(super) fn install(
     environment: &ProcessEnvironment,
     settings: Option<&Settings>,
 ) {
-    run_flags(this, &flags_of_run(this, flags, environment), settings).install();
+    let given = flags_of_run(this, flags, environment);
+    let mut found = run_flags(this, &given, settings);
+    // The variables of its forge are those of a job alone.
+    if let Some((repository, url)) = settings.filter(|_| environment.is_job()).and_then(forge::reviews_at) {
+        for (setting, flag, value) in
+            [("forge_repo", "--forge-repo", repository), ("forge_url", "--forge-url", url)]
+        {
+            if !given.contains_key(setting) {
+                found.add(Command::Apply.as_str(), flag, Some(&value));
+            }
+        }
+    }
+    found.install();
 }
 
 /// Returns the flags of this invocation, and for a daemon or a job of a CI system also what its variables set:

@@ -313,6 +313,11 @@ impl ForgeTarget {
         })
     }
 
+    /// Returns the address of the API.
+    pub(crate) fn url(&self) -> &ApiUrl {
+        &self.url
+    }
+
     /// Returns the number of the pull request.
     pub(crate) fn request(&self) -> Result<u64, ForgeTargetError> {
         let variable = self.api.row().variables.number;
