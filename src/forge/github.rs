@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use super::CiSystem;
 use super::client::ForgeAnswer;
 use super::routes::{
-    ForgeComment, ForgeRequest, ForgeRow, ListedRequest, RequestedPage, Resource, Routes, TokenKind,
-    Variables, commit_id, component, linked_page, seconds, user_id,
+    CommitsPage, ForgeComment, ForgeRequest, ForgeRow, ListedRequest, RequestedPage, Resource, Routes,
+    TokenKind, Variables, commit_id, component, linked_page, seconds, user_id,
 };
-use crate::model::CommitId;
 use crate::transport::Secret;
 
 pub(super) const GITHUB: ForgeRow = ForgeRow {
@@ -61,8 +60,9 @@ const MERGED: &str = "query($owner: String!, $name: String!, $branch: String!, $
 
 /// The commits that a pull request had when it was merged. The `base.sha` of its event may be older than
 /// what the branch had before the merge.
-const COMMITS: &str = "query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) { \
-     pullRequest(number: $number) { commits(first: 100) { totalCount nodes { commit { oid } } } } } }";
+const COMMITS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
+     repository(owner: $owner, name: $name) { pullRequest(number: $number) { commits(first: 100, after: $after) { \
+     totalCount pageInfo { hasNextPage endCursor } nodes { commit { oid } } } } } }";
 
 const HIDDEN: &str = "query($id: ID!) { node(id: $id) { ... on IssueComment { isMinimized } } }";
 
@@ -94,6 +94,13 @@ pub(super) fn repository_path(repository: &str) -> String {
 /// Returns the list of pull requests in the answer to a query.
 fn listed(answer: &Value) -> &Value {
     &answer["data"]["repository"]["pullRequests"]
+}
+
+/// Returns the cursor of the page after that of `list`; none if that is the last one.
+fn next_cursor(list: &Value) -> Option<String> {
+    let info = &list["pageInfo"];
+    let cursor = info["endCursor"].as_str().filter(|_| info["hasNextPage"].as_bool() == Some(true));
+    cursor.map(str::to_owned)
 }
 
 impl Routes for GitHub {
@@ -136,16 +143,20 @@ impl Routes for GitHub {
         graphql(MERGED, variables)
     }
 
-    fn commits(&self, number: u64) -> Option<ForgeRequest> {
+    fn commits(&self, number: u64, after: Option<&str>) -> Option<ForgeRequest> {
         let (owner, name) = self.name.split_once('/').unwrap_or_default();
-        Some(graphql(COMMITS, json!({ "owner": owner, "name": name, "number": number })))
+        let variables = json!({ "owner": owner, "name": name, "number": number, "after": after });
+        Some(graphql(COMMITS, variables))
     }
 
-    fn read_commits(&self, answer: &Value) -> Option<Vec<CommitId>> {
+    fn read_commits(&self, answer: &Value) -> Option<CommitsPage> {
         let commits = &answer["data"]["repository"]["pullRequest"]["commits"];
-        let nodes = commits["nodes"].as_array()?;
-        let all = nodes.iter().map(|node| commit_id(&node["commit"]["oid"])).collect::<Option<Vec<_>>>()?;
-        (commits["totalCount"].as_u64() == u64::try_from(all.len()).ok()).then_some(all)
+        let ids = commits["nodes"].as_array()?.iter().map(|node| commit_id(&node["commit"]["oid"]));
+        Some(CommitsPage {
+            commits: ids.collect::<Option<_>>()?,
+            total: usize::try_from(commits["totalCount"].as_u64()?).ok()?,
+            next: next_cursor(commits),
+        })
     }
 
     fn entries<'a>(&self, answer: &'a Value) -> Option<&'a Vec<Value>> {
@@ -153,12 +164,9 @@ impl Routes for GitHub {
     }
 
     fn next_page(&self, answer: &ForgeAnswer, page: u32) -> Option<RequestedPage> {
-        let info = &listed(&answer.body)["pageInfo"];
-        match (info["hasNextPage"].as_bool(), info["endCursor"].as_str()) {
-            (Some(true), Some(cursor)) => {
-                Some(RequestedPage { number: page + 1, cursor: Some(cursor.to_owned()) })
-            }
-            _ => linked_page(&answer.headers, page),
+        match next_cursor(listed(&answer.body)) {
+            cursor @ Some(_) => Some(RequestedPage { number: page + 1, cursor }),
+            None => linked_page(&answer.headers, page),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reads the reviews of what was merged: the comments on the pull requests that were merged into a branch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::client::{ForgeAnswer, ReadPage};
@@ -28,6 +28,8 @@ pub(crate) struct RequestReview {
     pub(crate) number: u64,
     /// What the branch had after the merge.
     pub(crate) merged_as: CommitId,
+    /// The newest commit of the pull request, or `merged_as` if the forge does not name another one.
+    pub(crate) head: CommitId,
     pub(crate) plan: CommentPlan,
 }
 
@@ -41,7 +43,7 @@ pub(crate) struct MergedRequest {
     /// Where the pull request began, if the forge names it.
     pub(crate) base: Option<CommitId>,
     /// The commits of the pull request, if the forge lists all of them.
-    pub(crate) commits: Vec<CommitId>,
+    pub(crate) commits: BTreeSet<CommitId>,
 }
 
 /// The reviews that a pass looks for.
@@ -137,8 +139,9 @@ impl ForgeReviews {
                 if reviews.iter().any(|review| review.number == number) {
                     continue;
                 }
+                let head = request.head.unwrap_or(merged_as);
                 let plan = client.review(number, &self.key, user, request.comments)?;
-                let review = RequestReview { number, merged_as, plan };
+                let review = RequestReview { number, merged_as, head, plan };
                 let is_enough = search.is_enough(&review);
                 reviews.push(review);
                 if is_enough {
@@ -210,11 +213,30 @@ impl ForgeClient {
         let Some(ListedRequest { commit: Some(commit), head, base, .. }) = merged.remove(&number) else {
             return Ok(None);
         };
-        let commits = match self.routes.commits(number) {
-            Some(request) => self.routes.read_commits(&self.call(&request)?.body).unwrap_or_default(),
-            None => Vec::new(),
-        };
+        let commits = self.commits(number)?;
         Ok(Some(MergedRequest { commit, head, base, commits }))
+    }
+
+    /// Returns the commits of pull request `number`; none if the forge does not list all of them.
+    fn commits(&self, number: u64) -> Result<BTreeSet<CommitId>, ForgeError> {
+        let (mut commits, mut after) = (BTreeSet::new(), None);
+        while let Some(request) = self.routes.commits(number, after.as_deref()) {
+            let answer = self.call(&request)?;
+            let page = self.routes.read_commits(&answer.body);
+            let page =
+                page.ok_or_else(|| answer.foreign("it did not return the commits of a pull request"))?;
+            let known = commits.len();
+            commits.extend(page.commits);
+            if commits.len() >= page.total {
+                return Ok(commits);
+            }
+            // A page without a new commit ends a list that would have no end.
+            after = page.next.filter(|_| commits.len() > known);
+            if after.is_none() {
+                break;
+            }
+        }
+        Ok(BTreeSet::new())
     }
 
     /// Returns whether a pull request is being merged into `branch`.

@@ -107,6 +107,16 @@ impl ListedRequest {
     }
 }
 
+/// Some of the commits of a pull request.
+#[derive(Clone, Debug)]
+pub(super) struct CommitsPage {
+    pub(super) commits: Vec<CommitId>,
+    /// The number of all commits of the pull request.
+    pub(super) total: usize,
+    /// The cursor of the next page.
+    pub(super) next: Option<String>,
+}
+
 /// Reads a time.
 pub(super) fn seconds(time: &Value) -> Option<i64> {
     Some(time.as_str()?.parse::<Timestamp>().ok()?.as_second())
@@ -210,12 +220,12 @@ pub(super) trait Routes {
     fn merged(&self, branch: &str, since: i64, page: &RequestedPage) -> ForgeRequest;
     /// Reads one of the entries. `is_merged` is false for one that was closed, or merged into another branch.
     fn read_merged(&self, entry: &Value, branch: &str) -> Option<ListedRequest>;
-    /// Asks for the commits of a pull request, if that is how the forge tells where its branch began.
-    fn commits(&self, _number: u64) -> Option<ForgeRequest> {
+    /// Asks for the commits of a pull request after a cursor, if that is how the forge tells where its branch
+    /// began.
+    fn commits(&self, _number: u64, _after: Option<&str>) -> Option<ForgeRequest> {
         None
     }
-    /// Reads them; none if the forge does not list all.
-    fn read_commits(&self, _answer: &Value) -> Option<Vec<CommitId>> {
+    fn read_commits(&self, _answer: &Value) -> Option<CommitsPage> {
         None
     }
     /// The pull requests that are being merged into `branch`, if the forge lists them apart.

@@ -402,7 +402,7 @@ pub struct MergedRange {
     /// Where its branch began.
     pub base: Option<CommitId>,
     /// Its commits, if the forge lists all of them.
-    pub commits: Vec<CommitId>,
+    pub commits: BTreeSet<CommitId>,
 }
 
 /// What a merge queue merges at once.

@@ -127,10 +127,8 @@ struct Search<'a> {
 impl ReviewSearch for Search<'_> {
     fn take(&mut self, merges: &[ForgeMerge]) {
         let made = merges.iter().filter(|merge| merge.is_made);
-        self.merges.judge(&KnownTips {
-            all: merges.iter().map(|merge| merge.commit).collect(),
-            merges: made.map(|merge| merge.commit).collect(),
-        });
+        let all = merges.iter().map(|merge| merge.commit);
+        self.merges.judge(all.collect(), made.map(|merge| merge.commit).collect());
     }
 
     fn place(&self, commit: CommitId) -> Option<ReviewPlace> {
@@ -155,6 +153,8 @@ struct Merges {
     after: BTreeMap<CommitId, BTreeSet<CommitId>>,
     /// Each revision at which a toggle was last applied, with its ancestors.
     until: BTreeMap<CommitId, BTreeSet<CommitId>>,
+    /// The revisions that passes have recorded since then: the branch had them.
+    recorded: BTreeSet<CommitId>,
 }
 
 impl Merges {
@@ -195,15 +195,19 @@ impl Merges {
             bounds.insert(id, Bounds { commit, applied, differing });
         }
         let until = until.into_iter().filter_map(|(revision, ancestors)| Some((revision, ancestors?)));
-        let mut merges = Self { history, bounds, undone: BTreeMap::new(), after, until: until.collect() };
-        merges.judge(&KnownTips::default());
+        let recorded = bounds.keys().flat_map(|id| records.of(id)).collect();
+        let until = until.collect();
+        let mut merges = Self { history, bounds, undone: BTreeMap::new(), after, until, recorded };
+        merges.judge(BTreeSet::new(), BTreeSet::new());
         Ok(merges)
     }
 
-    /// Finds what the branch undid, with the tips that it is known to have had.
-    fn judge(&mut self, tips: &KnownTips) {
+    /// Finds what the branch undid. `tips` are commits that it is known to have had besides those that passes have
+    /// recorded, and `merges` those of them that the forge made.
+    fn judge(&mut self, tips: BTreeSet<CommitId>, merges: BTreeSet<CommitId>) {
+        let tips = KnownTips { all: &tips | &self.recorded, merges };
         let undone =
-            |bounds: &Bounds| self.history.undone(&self.after[&bounds.commit], &bounds.differing, tips);
+            |bounds: &Bounds| self.history.undone(&self.after[&bounds.commit], &bounds.differing, &tips);
         self.undone = self.bounds.values().map(|bounds| (bounds.clone(), undone(bounds))).collect();
     }
 
@@ -255,9 +259,15 @@ impl Merges {
             let before = self.history.parents(review.merged_as).first();
             before.is_none_or(|before| !with.contains(before))
         };
-        let brought = can_review.iter().find(is_brought);
+        // Of several that were merged as one commit, the one that has the change and whose plan does not have it.
+        let own = |first: &&RequestReview| {
+            let alike = can_review.iter().filter(|review| review.merged_as == first.merged_as);
+            let is_planned = |plan: &CommentPlan| matches!(plan, CommentPlan::Reviewed(_));
+            alike.min_by_key(|review| (!with.contains(&review.head), is_planned(&review.plan))).copied()
+        };
+        let brought = can_review.iter().find(is_brought).and_then(own);
         // A rebase and a fast-forward leave no merge, so the next request may have brought this commit, too.
-        let next = can_review.first().filter(|review| {
+        let next = can_review.first().and_then(own).filter(|review| {
             !matches!(review.plan, CommentPlan::Reviewed(_))
                 && self.history.parents(review.merged_as).len() == 1
         });

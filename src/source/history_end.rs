@@ -77,17 +77,34 @@ impl HistoryEnd {
     ///
     /// What a merge of a pull request brought besides its first parent was never the tip of the branch, so a
     /// version that was only tried there is not one that the branch had. Nothing else tells these commits from
-    /// older tips of the branch, because whoever pushes a merge chooses the order of its parents.
+    /// older tips of the branch, because whoever pushes a merge chooses the order of its parents. A forge also counts
+    /// a pushed merge as that of a request whose newest commit it has, so a merge whose content Git would not have
+    /// made proves nothing.
     pub(crate) fn undone(
         &self,
         among: &BTreeSet<CommitId>,
         differing: &BTreeSet<CommitId>,
         tips: &KnownTips,
     ) -> BTreeSet<CommitId> {
+        let has_change = |id: CommitId| among.contains(&id) && !differing.contains(&id);
+        // Git takes what one parent has changed since the common ancestor.
+        let drops_other = |merge: &CommitNode, before: CommitId, other: CommitId| {
+            has_change(merge.id)
+                && differing.contains(&other)
+                && self.common_ancestor(before, other).is_some_and(has_change)
+        };
+        let is_of_forge = |merge: &&CommitNode| match merge.parents(Parents::All) {
+            [before, others @ ..] if tips.merges.contains(&merge.id) => {
+                !others.iter().any(|other| drops_other(merge, *before, *other))
+            }
+            _ => false,
+        };
+        let merges: Vec<&CommitNode> = self.commits.iter().filter(is_of_forge).collect();
         let mut undone = BTreeSet::new();
         for node in self.commits.iter().filter(|node| among.contains(&node.id)) {
             let id = node.id;
-            if differing.contains(&id) && !undone.contains(&id) && !self.was_brought(id, tips) {
+            let was_tip = || tips.all.contains(&id) || !self.was_brought(id, &merges);
+            if differing.contains(&id) && !undone.contains(&id) && was_tip() {
                 undone.insert(id);
             }
             if undone.contains(&id) {
@@ -97,18 +114,31 @@ impl HistoryEnd {
         undone
     }
 
-    /// Returns whether `commit` came with the merge of a pull request and was not the tip of the branch.
-    fn was_brought(&self, commit: CommitId, tips: &KnownTips) -> bool {
-        if tips.all.contains(&commit) {
-            return false;
-        }
+    /// Returns whether `commit` came with one of `merges`, which a forge made, so that it was not the tip of the branch
+    /// by then.
+    fn was_brought(&self, commit: CommitId, merges: &[&CommitNode]) -> bool {
         let with = self.descendants(commit);
-        let merges =
-            self.commits.iter().filter(|node| tips.merges.contains(&node.id) && with.contains(&node.id));
-        merges.into_iter().any(|merge| match merge.parents(Parents::All) {
-            [before, _, ..] => !with.contains(before),
-            _ => false,
+        merges.iter().filter(|merge| with.contains(&merge.id)).any(|merge| {
+            match merge.parents(Parents::All) {
+                [before, _, ..] => !with.contains(before),
+                _ => false,
+            }
         })
+    }
+
+    /// Returns the newest commit that both have or are.
+    fn common_ancestor(&self, one: CommitId, other: CommitId) -> Option<CommitId> {
+        let mut sides = [BTreeSet::from([one]), BTreeSet::from([other])];
+        self.commits
+            .iter()
+            .map(|node| {
+                for side in sides.iter_mut().filter(|side| side.contains(&node.id)) {
+                    side.extend(node.parents(Parents::All));
+                }
+                (node.id, sides.iter().all(|side| side.contains(&node.id)))
+            })
+            .find(|(_, is_common)| *is_common)
+            .map(|(id, _)| id)
     }
 
     /// Returns the parents of a commit that is part of it.

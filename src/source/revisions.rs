@@ -1,7 +1,7 @@
 //! Finds commits: that of the configured ref, and the revisions of a repository on this machine that are
 //! compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl RevisionLookup {
 
     /// Returns the commit that a branch began at: the newest one in the history of `own`, its commits, that is
     /// not one of them. None if there is none that has all others.
-    pub(crate) fn base_of(&self, own: &[CommitId]) -> Option<CommitId> {
+    pub(crate) fn base_of(&self, own: &BTreeSet<CommitId>) -> Option<CommitId> {
         let parents = own.iter().map(|commit| self.parents(*commit)).collect::<Option<Vec<_>>>()?;
         let before: Vec<CommitId> =
             parents.concat().into_iter().filter(|parent| !own.contains(parent)).collect();

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::stand_in::{KINDS, Kind, OURS, StandIn, THEIRS};
+use super::stand_in::{FORGE_TOKEN, KINDS, Kind, OURS, StandIn, THEIRS};
 use crate::live_publish::{by_hand, with_pay_changed};
 use crate::support::{Answer, Gitoggle, Repo, Request, World, doc};
 
@@ -551,6 +551,34 @@ fn a_direct_push_is_never_part_of_a_request_that_is_planned_again() {
 }
 
 #[test]
+fn a_request_of_150_commits_is_planned_again_as_a_whole() {
+    for how in [Merge::FastForward, Merge::Rebase] {
+        let team = Team::new(Kind::GitHub);
+        let repo = &team.world.repo;
+        let pushed = repo.branch("r1").head();
+        let mut own = Vec::new();
+        for number in 0..150 {
+            // The first ones set `t0`, and the last ones set `t1`.
+            team.set(if number < 75 { "t0" } else { "t1" }, 21 + number);
+            own.push(repo.head());
+        }
+        // A rebase copies them onto a direct push, which is not part of the request.
+        if matches!(how, Merge::Rebase) {
+            repo.checkout("main");
+            team.set("t2", 30);
+        }
+        team.merge(1, how);
+        team.knows(1, &pushed, &own.iter().map(String::as_str).collect::<Vec<_>>());
+        team.plan_again(1, own.last().unwrap(), &pushed, None);
+        let body = team.comment(1);
+        assert!(body.contains("shop/prod/t0") && body.contains("shop/prod/t1"), "{how:?}: {body}");
+        assert!(!body.contains("shop/prod/t2"), "{how:?}: {body}");
+        team.job().exit_in(&[0, 4]).any_output();
+        team.sent(&["t0", "t1"]);
+    }
+}
+
+#[test]
 fn a_job_for_an_older_commit_of_a_fast_forward_leaves_the_comment_alone() {
     for kind in KINDS {
         let team = Team::new(kind);
@@ -790,6 +818,55 @@ fn a_merge_that_brings_back_what_was_undone_is_not_reviewed() {
 }
 
 #[test]
+fn a_pushed_merge_that_the_forge_takes_for_one_of_a_request_proves_nothing() {
+    for (kind, is_job_run) in KINDS.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+        let team = Team::new(kind);
+        team.request(1, "t0", 21).merge(1, Merge::Commit);
+        let (repo, first) = (&team.world.repo, team.world.repo.head());
+        // A push takes it back before it is applied.
+        team.set("t0", 18);
+        if is_job_run {
+            team.publishes(&[]);
+        }
+        repo.branch("r2").file("README.md", "x").commit("Explain");
+        team.forge.create(2);
+        team.plan(2);
+        // Another push has the request, the old content, and the old merge as its first parent.
+        let (tree, head) = (format!("{first}^{{tree}}"), repo.head());
+        let pushed = repo.git(&["commit-tree", &tree, "-p", &first, "-p", &head, "-m", "Merge r2"]);
+        repo.checkout("main").git(&["reset", "--quiet", "--hard", &pushed]);
+        team.forge.held().heads.insert(2, head);
+        team.forge.merge(2, pushed);
+        team.job().exit(4).any_stderr().stdout_contains(&["which was undone since"]);
+        team.sent(&[]);
+    }
+}
+
+#[test]
+fn of_requests_that_were_merged_as_one_commit_the_one_with_the_change_is_named() {
+    for kind in KINDS {
+        let team = Team::new(kind);
+        let repo = &team.world.repo;
+        for (number, toggle) in [(1, "t0"), (2, "t1"), (3, "t2")] {
+            repo.checkout("main").branch(&format!("r{number}"));
+            team.set(toggle, 21);
+            // The job of the last one did not run.
+            if number < 3 {
+                team.plan(number);
+            }
+            team.forge.held().heads.insert(number, repo.head());
+        }
+        repo.checkout("main").git(&["merge", "--quiet", "-m", "Merge all", "r1", "r2", "r3"]);
+        for number in 1..=3 {
+            team.forge.merge(number, repo.head());
+        }
+        let why = "it came from pull request 3, which has no plan";
+        team.job().exit(4).any_stderr().stdout_contains(&[why, "run the plan job of pull request 3 again"]);
+        team.sent(&["t0", "t1"]);
+    }
+}
+
+#[test]
 fn a_branch_that_tries_a_value_and_goes_back_undoes_nothing() {
     for (kind, how) in
         KINDS.into_iter().flat_map(|kind| [Merge::Commit, Merge::Squash].map(|how| (kind, how)))
@@ -837,6 +914,32 @@ fn what_holds_an_unreviewed_change_works_as_printed() {
         assert!(ran.status.success(), "{command}\n{ran:?}");
     }
     team.sent(&["t0", "t1"]);
+}
+
+/// A person reads the log of a job where its variables are not.
+#[test]
+fn a_command_of_a_job_names_the_forge_of_the_reviews() {
+    let service = with_pay_changed("Raise the age");
+    service.apply().exit(0).any_output();
+    let (world, forge) = (&service.world, StandIn::start(Kind::GitHub));
+    let authorities = [world.ca(), world.path("sandbox.pem")];
+    let both: String = authorities.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    std::fs::write(world.ca(), both).unwrap();
+    world.repo.branch("r1");
+    service.commit("pay", doc(22), "Raise it again");
+    plan(&forge, world, 1);
+    merge(&forge, &world.repo, 1, Merge::Commit);
+    service.edit("pay", by_hand());
+    let job = forge.job(&service.world, service.apply().set("reviewed", "github")).env("CI", "true");
+    let output = job.start_piped().wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut commands = text.split('`').filter(|part| part.starts_with("gitoggle apply --overwrite-drift"));
+    let command = commands.next().unwrap_or_else(|| panic!("{text}"));
+    assert!(command.contains(" --forge-repo shop/toggles --forge-url https://"), "{command}");
+    let person = service.apply().env("GITOGGLE_FORGE_TOKEN", FORGE_TOKEN);
+    let ran = person.shell(command);
+    assert!(ran.status.success(), "{command}\n{ran:?}");
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("applied shop/prod/pay"), "{ran:?}");
 }
 
 #[test]

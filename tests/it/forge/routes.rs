@@ -123,11 +123,14 @@ fn graphql(held: &mut Held, body: &Value) -> Option<Answer> {
         let is_minimized = held.hidden.contains(&id);
         return Some(ok(200, &json!({ "data": { "node": { "isMinimized": is_minimized } } })));
     }
-    if query.contains("commits(first: 100)") {
+    if query.contains("commits(first: 100, after: $after)") {
         let number = variables["number"].as_u64()?;
         let commits = held.branches.get(&number).map(|(_, commits)| commits.clone()).unwrap_or_default();
         let nodes: Vec<Value> = commits.iter().map(|id| json!({ "commit": { "oid": id } })).collect();
-        let commits = json!({ "totalCount": nodes.len(), "nodes": nodes });
+        let start: usize = variables["after"].as_str().map_or(Some(0), |after| after.parse().ok())?;
+        let end = nodes.len().min(start + 100);
+        let info = json!({ "hasNextPage": end < nodes.len(), "endCursor": end.to_string() });
+        let commits = json!({ "totalCount": nodes.len(), "pageInfo": info, "nodes": nodes[start..end] });
         return Some(ok(
             200,
             &json!({ "data": { "repository": { "pullRequest": { "commits": commits } } } }),
