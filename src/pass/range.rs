@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::document::{Diagnostic, PathKind, layout};
 use crate::model::{
-    ALLOW_TRAILER, CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, ObjectId, Trees, Unlisted,
+    Commit, CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, ObjectId, Trailer, Trees, Unlisted,
     escaped, similar_names,
 };
 use crate::pass::Error;
@@ -234,12 +234,9 @@ fn trailers_note(snapshot: &Snapshot, base: CommitId, rules: &Rules) -> Result<O
         return Ok(None);
     }
     let commits = snapshot.commits_since(Some(base))?;
-    let lines = |key: &'static str| {
-        let values = commits.iter().flat_map(move |commit| commit.trailers(key));
-        values.map(move |value| format!("`{key}: {}`", escaped(&value)))
-    };
-    let lines: BTreeSet<String> = lines(FIRST_PASS_TRAILER).chain(lines(ALLOW_TRAILER)).collect();
-    let lines: Vec<String> = lines.into_iter().collect();
+    // Those without an effect have a note each.
+    let trailers: BTreeSet<Trailer> = commits.iter().flat_map(Commit::own_trailers).collect();
+    let lines: Vec<String> = trailers.iter().map(|trailer| format!("`{trailer}`")).collect();
     Ok((!lines.is_empty()).then(|| {
         let reason = match snapshot.parents() {
             Parents::All => "a squash merge drops the messages of the branch",

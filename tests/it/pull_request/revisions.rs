@@ -178,6 +178,17 @@ fn a_new_environment_is_created_and_the_first_pass_is_a_note() {
 }
 
 #[test]
+fn a_trailer_without_an_effect_need_not_end_up_in_a_squash_commit() {
+    let world = forked();
+    world.repo.file("shop/prod/pay.yaml", doc(30));
+    world.repo.commit("Ask for 30 years\n\nGitoggle-Allow: MASS-CHANGE\n");
+    let plan = planned(pull_request(&world), &["update shop/prod/pay"]);
+    let notes = plan["notes"].to_string();
+    assert!(notes.contains("does not count: write `mass-change`"), "{notes}");
+    assert!(!notes.contains("must end up"), "{notes}");
+}
+
+#[test]
 fn a_trailer_decides_on_the_first_pass_of_a_pull_request() {
     for (trailer, expected) in [("assert", &["create shop/test/pay"][..]), ("adopt", &[])] {
         let world = forked();
