@@ -77,6 +77,8 @@ pub(super) struct Imported {
     problem: Option<Failure>,
     /// The file with the message of the commit.
     message: Option<PathBuf>,
+    /// Whether it is drift, so that there is a state already.
+    is_drift: bool,
 }
 
 pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, Failure> {
@@ -91,7 +93,7 @@ pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
         Some(_) => Failure::failed("the input has no toggle").hint("check the argument of `--from`"),
     });
     let problem = problem(&report, settings).or(nothing);
-    finish(Imported { report, problem, message: None }, settings)
+    finish(Imported { report, problem, message: None, is_drift: false }, settings)
 }
 
 /// Says which of the written documents Git ignores.
@@ -147,7 +149,7 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
     write(&args.left_file, &left)?;
     let problem = problem(&report, settings);
     let message = args.message_file.clone();
-    let status = finish(Imported { report, problem, message }, settings)?;
+    let status = finish(Imported { report, problem, message, is_drift: true }, settings)?;
     for (count, what) in
         [(removed.len(), "without a document"), (scan.report.missing.len(), "missing on the service")]
     {
@@ -186,7 +188,7 @@ fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
 fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure> {
     waive_types(&imported.report, settings)?;
     show(FORMATS, &imported, settings)?;
-    let Imported { report, problem, message } = imported;
+    let Imported { report, problem, message, is_drift } = imported;
     let different = report.count(|result| matches!(result, ImportResult::Different { .. }));
     if different > 0 {
         let documents = counted(different, "different document");
@@ -201,7 +203,7 @@ fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure
         return Ok(problem.status());
     }
     if settings.output == OutputFormat::Human {
-        note(&next_commands(&report, message.as_deref(), settings))?;
+        note(&next_commands(&report, message.as_deref(), is_drift, settings))?;
     }
     Ok(ExitStatus::Clean)
 }
@@ -505,7 +507,7 @@ const OF_JOBS: &str = "note: merge the commit before `apply`: jobs take every ch
      daemon with its own disk publishes from this repository\n";
 
 /// Returns the commands that follow, with the flags of this one, or nothing if no document was written.
-fn next_commands(report: &ImportReport, message: Option<&Path>, all: &Settings) -> String {
+fn next_commands(report: &ImportReport, message: Option<&Path>, is_drift: bool, all: &Settings) -> String {
     let Some(folders) = written_folders(report) else {
         return String::new();
     };
@@ -519,7 +521,8 @@ fn next_commands(report: &ImportReport, message: Option<&Path>, all: &Settings) 
     };
     // Jobs of CI have no other state than a shared one. To them, what is adopted locally would be a first
     // pass.
-    let is_shared = all.state_remote.is_none() && all.base_url.is_some() && has_origin(&report.top);
+    let is_new = !is_drift && all.state_remote.is_none() && all.base_url.is_some();
+    let is_shared = is_new && has_origin(&report.top);
     let shared = if is_shared { " --state-remote origin" } else { "" };
     for words in adoption(report, all) {
         let _ = writeln!(text, "  {}", command_line(&format!("gitoggle {words}{repo}{shared}")));

@@ -20,13 +20,16 @@ fn changed(stand: &Stand) -> String {
 fn exactly_the_drifted_toggles_are_imported_with_a_message() {
     let stand = Stand::applied();
     let message = stand.world.write("message", "left over");
+    // What was applied is in a state, so it is not moved to another one.
+    stand.world.repo.git(&["remote", "add", "origin", "https://git.example/toggles.git"]);
     stand.changes("pay", 30, "Only adults, until the morning");
     stand.changes("ship", 18, "the same again");
     stand.drift().exit(0).any_output();
     import(&stand, &message)
         .exit(0)
         .stdout("replaced shop/prod/pay (shop/prod/pay.yaml)\n\n0 written, 0 unchanged, 0 different, 1 replaced\n")
-        .stderr_contains(&["git -C $REPO add shop\n  git -C $REPO commit --file $TMP/message\n"]);
+        .stderr_contains(&["git -C $REPO add shop\n  git -C $REPO commit --file $TMP/message\n"])
+        .never_says(&["state-remote"]);
     assert_eq!(changed(&stand), " M shop/prod/pay.yaml");
     let text = std::fs::read_to_string(&message).unwrap();
     let (changes, end) =
