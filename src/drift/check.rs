@@ -64,8 +64,18 @@ impl DriftCheck<'_> {
             drifted.is_documented = planned.plan.is_wanted(&drifted.applied.id, &drifted.live);
         }
         let held = planned.plan.withheld().iter().filter_map(|held| held.change.as_deref());
-        let mut changes = planned.plan.changes().iter().chain(held);
-        scan.has_new_documents = changes.any(|change| change.before == Before::Nothing);
+        let changes = planned.plan.changes().iter().chain(held);
+        let new: BTreeSet<&ToggleId> =
+            changes.filter(|change| change.before == Before::Nothing).map(|change| &change.id).collect();
+        scan.has_new_documents = !new.is_empty();
+        let report = &scan.report;
+        // Each toggle is listed once.
+        let listed = report.missing.iter().map(|missing| &missing.id).chain(&report.archived);
+        let listed = listed.chain(report.drafts.iter().map(|draft| &draft.id));
+        let listed: BTreeSet<&ToggleId> =
+            listed.chain(report.unread.iter().map(|unread| &unread.id)).collect();
+        let unapplied = new.into_iter().filter(|id| !listed.contains(id) && self.globs.contains(id));
+        scan.report.unapplied = unapplied.cloned().collect();
         let orphans = planned.plan.orphans().iter();
         scan.report.orphans = orphans.map(|orphan| orphan.id.clone()).collect();
         match scan.report.applied {

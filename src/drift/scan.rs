@@ -15,7 +15,7 @@ use crate::pass::{Error, PassContext, Rules, StopReason};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
 use crate::service::retry::effect;
 use crate::service::{LiveReader, Outcome, ReadSession, ServiceTrust};
-use crate::state::{EqualVersion, OtherVersion, StateSnapshot};
+use crate::state::{AppliedHistory, EqualVersion, OtherVersion, RecordsSince, StateSnapshot};
 
 /// How many seconds the service's payload for SDKs may lag behind a change (src/service/featureprobe.md,
 /// "Reading").
@@ -263,10 +263,21 @@ impl<'a> Scan<'a> {
             _ => None,
         });
         let read = versions_from(&self.reader, changes.collect(), in_flight, context)?;
+        // A folder without what scans and passes have found, such as that of a job, does not know the version that was
+        // applied.
+        let is_unknown = |id: &&ToggleId| matches!(self.memory.known.get(*id), Some(KnownDifference::Drifted(drifted)) if drifted.since.is_none());
+        let unknown: BTreeSet<ToggleId> = read.keys().filter(is_unknown).cloned().collect();
+        let records = match AppliedHistory::of(self.request.view)?.filter(|_| !unknown.is_empty()) {
+            Some(records) => records.since(unknown)?,
+            None => RecordsSince::default(),
+        };
         for (id, versions) in read {
             if let Some(KnownDifference::Drifted(drifted)) = self.memory.known.get_mut(&id) {
+                let applied = &drifted.applied.payload;
+                let recorded = records.at(&id);
+                let recorded = recorded.and_then(|at| LiveVersion::number_applied(&versions, applied, at));
                 // The service may not have the versions anymore.
-                drifted.live.add_events(&versions, drifted.since, Some(&drifted.applied.payload));
+                drifted.live.add_events(&versions, drifted.since.or(recorded), Some(applied));
                 if let Some(Live::Toggle(live)) = self.live.get_mut(&id) {
                     live.events.clone_from(&drifted.live.events);
                 }

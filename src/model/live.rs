@@ -115,6 +115,20 @@ pub struct LiveVersion {
 }
 
 impl LiveVersion {
+    /// Returns the number of the version with the targeting that was `applied`, which was recorded at this time, in
+    /// seconds since 1970-01-01 UTC: the newest one that is not newer than the record, because somebody may have gone
+    /// back to it since. `versions` are the newest first.
+    pub(crate) fn number_applied(versions: &[Self], applied: &Payload, recorded_at: i64) -> Option<u64> {
+        /// How much the clocks of the service and of what records may differ, in seconds.
+        const CLOCKS: i64 = 60;
+        let is_older =
+            |version: &&Self| version.created_at.is_some_and(|created| created <= recorded_at + CLOCKS);
+        let equal = || versions.iter().filter(|version| version.content.payload() == Some(applied));
+        // If the clock of the service is ahead by more than that, the oldest one was applied.
+        let found = equal().find(is_older).or_else(|| equal().next_back());
+        found.map(|version| version.version)
+    }
+
     /// Returns the comment without white space around it, unless it is blank.
     pub(crate) fn shown_comment(&self) -> Option<&str> {
         Some(self.comment.trim()).filter(|comment| !comment.is_empty())
@@ -166,6 +180,25 @@ mod tests {
         versions.reverse();
         live.add_events(&versions, number, Some(&payload(applied)));
         (live.events.iter().map(|event| event.version).collect(), live.has_earlier_events)
+    }
+
+    #[test]
+    fn the_applied_version_is_the_newest_one_that_is_not_newer_than_its_record() {
+        let version = |(number, content, created_at): (u64, u64, i64)| LiveVersion {
+            version: number,
+            content: LiveContent::Known(payload(content)),
+            comment: String::new(),
+            created_by: None,
+            created_at: Some(created_at),
+        };
+        // Newest first: the number, the content, and the time.
+        let versions = [(5, 2, 900), (4, 1, 800), (3, 2, 700), (2, 1, 100), (1, 1, 50)].map(version);
+        for (applied, recorded_at, expected) in
+            [(1, 110, Some(2)), (1, 790, Some(4)), (1, -100, Some(1)), (2, 650, Some(3)), (3, 900, None)]
+        {
+            let found = LiveVersion::number_applied(&versions, &payload(applied), recorded_at);
+            assert_eq!(found, expected, "{applied} {recorded_at}");
+        }
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub struct DriftReport {
     pub drifted: Vec<DriftedToggle>,
     /// The applied toggles whose document was removed. Only `gitoggle drift` lists them.
     pub orphans: BTreeSet<ToggleId>,
+    /// The toggles with a document that was not applied yet, so that there is nothing to compare them with, and that are
+    /// in no other list. Only `gitoggle drift` lists them.
+    pub unapplied: Vec<ToggleId>,
     /// The documents whose toggles the service does not have.
     pub missing: Vec<MissingToggle>,
     /// The toggles on the service without a document.
@@ -124,6 +127,7 @@ impl DriftReport {
             (self.drafts.len(), "awaiting approval"),
             (self.archived().count(), "archived"),
             (self.undocumented.len(), "without a document"),
+            (self.unapplied.len(), "not applied yet"),
             (self.in_sync, "in sync"),
         ];
         let counts = counts.iter().filter(|(count, _)| *count > 0);
@@ -165,6 +169,7 @@ impl DriftReport {
         self.drifted.sort_unstable_by(|a, b| a.applied.id.cmp(&b.applied.id));
         self.missing.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         self.undocumented.sort_unstable();
+        self.unapplied.sort_unstable();
         self.drafts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         self.archived.sort_unstable();
         self.unread.sort_unstable_by(|a, b| a.id.cmp(&b.id));
@@ -263,6 +268,7 @@ pub fn drift_json(report: &DriftReport) -> DriftJson<'_> {
             drafts: report.drafts.len(),
             archived: report.archived.len(),
             undocumented: report.undocumented.len(),
+            unapplied: report.unapplied.len(),
             in_sync: report.in_sync,
         },
         hint: report.hint,
@@ -272,6 +278,7 @@ pub fn drift_json(report: &DriftReport) -> DriftJson<'_> {
         drafts: &report.drafts,
         archived: &report.archived,
         undocumented: &report.undocumented,
+        unapplied: &report.unapplied,
     }
 }
 
@@ -289,6 +296,7 @@ pub struct DriftJson<'a> {
     drafts: &'a [DraftedToggle],
     archived: &'a [ToggleId],
     undocumented: &'a [ToggleId],
+    unapplied: &'a [ToggleId],
 }
 
 #[derive(Debug, Serialize)]
@@ -303,6 +311,7 @@ struct Summary {
     drafts: usize,
     archived: usize,
     undocumented: usize,
+    unapplied: usize,
     in_sync: usize,
 }
 

@@ -65,6 +65,9 @@ fn valid(report: &DriftReport) -> String {
     format!("Changes on the service after {} may be missing.", rfc3339(report.as_of))
 }
 
+/// A toggle that is not compared. `import --drifted` names it if a pass holds it for what the service has.
+const UNAPPLIED: &str = "its document was not applied yet, so there is nothing to compare the service with";
+
 /// A changed toggle that needs nothing: its document was changed as well.
 const DOCUMENTED: &str = "the document has this already: the next pass records it, and sends nothing";
 
@@ -103,9 +106,11 @@ fn others(report: &DriftReport) -> impl Iterator<Item = Note<'_>> {
     let archived = archived.map(|id| (id, hold::archived(Action::Update).reason()));
     let undocumented = report.undocumented.iter();
     let undocumented = undocumented.map(|id| (id, "on the service without a document".to_owned()));
+    let unapplied = report.unapplied.iter().map(|id| (id, UNAPPLIED.to_owned()));
     let missing = grouped("missing", missing).chain(grouped("not compared", unread));
     let drafts = grouped("draft", drafts).chain(grouped("archived", archived));
-    missing.chain(drafts).chain(grouped("no document", undocumented))
+    let undocumented = grouped("no document", undocumented);
+    missing.chain(drafts).chain(undocumented).chain(grouped("not applied", unapplied))
 }
 
 /// Groups toggles by environment and reason, so that an outage is one entry.

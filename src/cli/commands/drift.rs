@@ -22,8 +22,8 @@ use crate::source::CacheMode;
 #[command(
     long_about = "Compares the service with what was last applied, and shows what differs: which toggles were \
                   changed there, by whom, when and how, and what to do. Also lists toggles without a document, \
-                  documents without a toggle, drafts that await approval, and archived toggles. Writes only what it \
-                  found equal, for the next run. Needs --service-kind featureprobe."
+                  documents without a toggle or not applied yet, drafts that await approval, and archived toggles. \
+                  Writes only what it found equal, for the next run. Needs --service-kind featureprobe."
 )]
 pub(crate) struct DriftArgs {
     /// Compare only the toggles that this glob matches [everything]
@@ -95,6 +95,13 @@ fn commands(report: &DriftReport) -> String {
     let drifted = report.drifted.iter().filter(|drifted| !drifted.is_documented);
     let all: Vec<&ToggleId> = drifted.map(|drifted| &drifted.applied.id).collect();
     let mut text = to_create(report);
+    if !report.unapplied.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nTo compare what was not applied yet with the service:\n  {}",
+            command_line("gitoggle plan --live"),
+        );
+    }
     if all.is_empty() {
         return text;
     }

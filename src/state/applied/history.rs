@@ -54,6 +54,8 @@ pub struct RecordsSince {
     revisions: Vec<CommitId>,
     /// For each toggle, how many of the revisions there are down to the one at which it was last applied.
     counts: BTreeMap<ToggleId, usize>,
+    /// When that was recorded, in seconds since 1970-01-01 UTC.
+    times: BTreeMap<ToggleId, i64>,
 }
 
 impl RecordsSince {
@@ -62,6 +64,12 @@ impl RecordsSince {
     pub fn of(&self, id: &ToggleId) -> impl Iterator<Item = CommitId> + '_ {
         let count = self.counts.get(id).copied().unwrap_or_default();
         self.revisions[..count].iter().rev().copied()
+    }
+
+    /// Returns when it was recorded that a toggle was last applied, in seconds since 1970-01-01 UTC; none if it never
+    /// was.
+    pub fn at(&self, id: &ToggleId) -> Option<i64> {
+        self.times.get(id).copied()
     }
 }
 
@@ -176,6 +184,7 @@ impl AppliedHistory {
             since.revisions.push(commit.revision);
             for id in self.deployment_of(&commit, ToggleRange::all(&scope))?.0.toggles {
                 if let Some(id) = toggles.take(&id.id) {
+                    since.times.insert(id.clone(), commit.at);
                     since.counts.insert(id, since.revisions.len());
                 }
             }

@@ -430,3 +430,50 @@ fn what_the_service_has_already_is_recorded_although_nothing_may_be_sent() {
     stand.world.repo.file("shop/prod/ship.yaml", doc(18)).commit("Take it back");
     apply().exit(0).any_output();
 }
+
+/// Lets what a state remote has been recorded an hour ago.
+fn make_older(remote: &Repo) {
+    let name = "refs/gitoggle/toggles/applied";
+    let older = |line: &str| match line
+        .rsplit_once(' ')
+        .and_then(|(rest, zone)| Some((rest.rsplit_once(' ')?, zone)))
+    {
+        Some(((who, time), zone)) if line.starts_with("committer ") => {
+            format!("{who} {} {zone}", time.parse::<i64>().unwrap() - 3600)
+        }
+        _ => line.to_owned(),
+    };
+    let text: Vec<String> = remote.git(&["cat-file", "commit", name]).lines().map(older).collect();
+    let file = remote.path().join("older");
+    std::fs::write(&file, text.join("\n") + "\n").unwrap();
+    let id = remote.git(&["hash-object", "-t", "commit", "-w", &file.display().to_string()]);
+    remote.git(&["update-ref", name, &id]);
+}
+
+#[test]
+fn a_job_with_an_empty_disk_tells_every_change_since_the_toggle_was_applied() {
+    let stand = Stand::unapplied(&[]);
+    let remote = Repo::bare(&stand.world.path("remote.git"));
+    let job = |verb: &str, disk: &str| {
+        let run = stand.command(verb).set("state-dir", stand.world.path(disk));
+        run.set("state-remote", remote.path()).set("state-name", "toggles")
+    };
+    job("apply", "first").set("first-pass", "assert").exit(0).any_output();
+    make_older(&remote);
+    // The second change has what was applied.
+    for (age, comment) in
+        [(30, "INCIDENT 6: off until Monday"), (18, "on again"), (30, "typo in a rule name")]
+    {
+        stand.changes("pay", age, comment);
+    }
+    let told = ["INCIDENT 6: off until Monday", "on again", "typo in a rule name"];
+    job("drift", "second")
+        .exit(0)
+        .any_stderr()
+        .stdout_contains(&["3 changes, the last version 5"])
+        .stdout_contains(&told);
+    let message = stand.world.path("message");
+    job("import", "third").arg("--drifted").arg("--message-file").arg(&message).exit(0).any_output();
+    let message = std::fs::read_to_string(message).unwrap();
+    assert!(told.iter().all(|comment| message.contains(comment)), "{message}");
+}

@@ -128,6 +128,9 @@ fn what_is_held_and_not_applied_is_left_as_well() {
         .stderr_contains(&["note: left out 1 toggle not applied yet, the first is `shop/prod/pay`: "]);
     let left = std::fs::read_to_string(&left).unwrap();
     assert!(left.contains("shop/prod/pay\n") && left.contains("INCIDENT 6"), "{left}");
+    // A drift is a difference from what was applied, and these are counted apart.
+    let drift = stand.drift().exit(0).any_stderr();
+    drift.stdout_contains(&["no drift: ", "not applied yet", "gitoggle plan --live"]);
     assert_eq!(std::fs::read_to_string(&message).unwrap(), "");
 }
 
