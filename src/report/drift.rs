@@ -201,11 +201,24 @@ const LONGEST_MESSAGE: usize = 30_000;
 /// those that are not applied yet why they are held. Empty without a toggle.
 pub(crate) fn drift_left(drifted: &[&DriftedToggle], held: &[(ToggleId, String)]) -> String {
     let mut text = String::new();
+    let mut named = 0;
     for toggle in drifted {
+        if text.len() > LONGEST_MESSAGE {
+            break;
+        }
+        named += 1;
         add_toggle(&mut text, toggle);
     }
     for (id, reason) in held {
+        if text.len() > LONGEST_MESSAGE {
+            break;
+        }
+        named += 1;
         let _ = write!(text, "\n{id}\n\n    {}\n", escaped(&cut(reason, COMMENT)));
+    }
+    let more = drifted.len() + held.len() - named;
+    if more > 0 {
+        let _ = writeln!(text, "\nand {}", counted(more, "more toggle"));
     }
     text
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::github::github;
 use super::gitlab::gitlab;
 use super::mirror::{self, Mirror};
-use super::{Hosted, Job, SERVICE_TOKEN};
+use super::{Hosted, Job, SERVICE_TOKEN, read};
 use crate::forge::stand_in::{FORGE_TOKEN, Kind};
 use crate::support::{Repo, body};
 
@@ -64,14 +64,26 @@ impl Hosted {
         // A squash merge takes the message of the commit.
         let message = Repo::at(&self.origin).git(&["log", "-1", "--format=%B", BRANCH]);
         assert!(message.contains("comment: an incident"), "{message}");
-        // The document is changed as well: it stays, and so does the request, with what somebody did.
+        // The document is changed as well: it stays, and the request has nothing to merge, and says why.
         let (document, tip) =
             (Repo::at(&self.origin).content("refs/heads/main", "shop/prod/pay.yaml"), main());
-        let branch = self.drift_branch();
         self.world.repo.checkout("main").commit_pay(21, "Ask for 21 years");
         self.push();
         job("kept").exits(0, &["different shop/prod/pay", "1 different"]);
-        assert_eq!((self.drift_branch(), request()), (branch, told));
+        let branch = self.drift_branch();
+        let changed = format!("main..{BRANCH}");
+        assert_eq!(Repo::at(&self.origin).git(&["diff", "--stat", &changed]), "");
+        let kept = request();
+        assert!(
+            kept.len() == 1
+                && kept[0].starts_with("Decide on what was changed on the service")
+                && ["changed or removed as well", "shop/prod/pay\n", "comment: an incident"]
+                    .iter()
+                    .all(|part| kept[0].contains(part)),
+            "{kept:?}"
+        );
+        job("kept again").exits(0, &["different shop/prod/pay"]);
+        assert_eq!((self.drift_branch(), request()), (branch, kept));
         self.world.repo.git(&["reset", "--quiet", "--hard", &tip]);
         self.world.repo.git(&["push", "--quiet", "--force", "origin", "main"]);
         assert_eq!(Repo::at(&self.origin).content("refs/heads/main", "shop/prod/pay.yaml"), document);
@@ -285,4 +297,20 @@ fn the_pipeline_of_gitlab_asks_the_forge_without_curl_and_with_no_token_in_an_ar
     hosted.forge.held().is_away = true;
     job("away").exits(1, &["the forge is away"]);
     hosted.forge.held().is_away = false;
+}
+
+/// A push has no option of more than 65,515 bytes, and an argument has 128 KiB at most.
+#[test]
+fn the_description_of_a_merge_request_is_cut_as_it_is_encoded() {
+    let recipe = read("deploy/ci/gitlab.yaml");
+    let encoded = recipe.lines().find(|line| line.trim_start().starts_with("encoded() ")).unwrap();
+    for (line, is_cut) in [("<&".repeat(400), true), ("plain".to_owned(), false)] {
+        let script = format!("{encoded}\nyes '{line}' | head -n 75 | encoded | tr -d '\\n'");
+        let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let whole = line.len() / 2 * 9 + 5;
+        let lines = if is_cut { 65_000 / whole } else { 75 };
+        assert!(text.len() < 65_000 && text.matches("&#10;").count() == lines, "{}", text.len());
+    }
 }
