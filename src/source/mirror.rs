@@ -15,7 +15,6 @@ use super::{CacheMode, Snapshot, SourceConfig};
 use super::{Error, HeadKind};
 use crate::git::refs::{self, RefTarget};
 use crate::git::{self, Advertised, GitFault, Libgit2Error, Repository, RepositoryPool, TemporaryFolder};
-use crate::model::CommitId;
 
 /// The name of the wanted ref in the mirror.
 const WANTED: &str = "refs/gitoggle/source";
@@ -42,8 +41,8 @@ impl Mirror {
     }
 
     /// Looks up the ref without writing the cache, which a pass may be reading.
-    pub(super) fn resolve(&mut self, config: &SourceConfig) -> Result<CommitId, Error> {
-        self.borrow(config).map(|(_, resolved)| resolved.commit)
+    pub(super) fn resolve(&mut self, config: &SourceConfig) -> Result<Resolved, Error> {
+        self.borrow(config).map(|(_, resolved)| resolved)
     }
 
     pub(super) fn snapshot(&mut self, config: &SourceConfig) -> Result<Snapshot, Error> {

@@ -330,6 +330,41 @@ fn a_short_name_of_a_branch_and_a_tag_is_refused_by_fresh_and_older_clones() {
 }
 
 #[test]
+fn a_short_name_that_becomes_another_ref_is_refused_until_it_is_the_first_again() {
+    for (first, then) in [("heads", "tags"), ("tags", "heads")] {
+        for is_url in [true, false] {
+            let remote = Remote::new();
+            let old = remote.publish("a", "1");
+            let unreviewed = remote.publish("a", "2");
+            let at = |name: &str| {
+                let path = remote.folder.path().join("repo").display().to_string();
+                let config = if is_url { remote.config() } else { config(path.parse().unwrap()) };
+                Source::new(SourceConfig { reference: Some(name.to_owned()), ..config })
+            };
+            let publish = |kind: &str, commit: &str| {
+                remote.work.git(&["update-ref", &format!("refs/{kind}/v1"), commit]);
+                remote.push();
+            };
+            let remove = |kind: &str| remote.work.git(&["update-ref", "-d", &format!("refs/{kind}/v1")]);
+            publish(first, &old);
+            let mut source = at("v1");
+            assert_eq!(source.resolve().unwrap().to_string(), old);
+            remove(first);
+            publish(then, &unreviewed);
+            let what = format!("`v1` was `refs/{first}/v1` before, and is `refs/{then}/v1` now");
+            for error in [source.snapshot().unwrap_err(), source.resolve().unwrap_err()] {
+                assert_eq!(error.to_string(), what);
+                assert_eq!(error.kind(), ErrorKind::Absent);
+            }
+            assert_eq!(revision(&mut at(&format!("refs/{then}/v1"))), unreviewed);
+            remove(then);
+            publish(first, &unreviewed);
+            assert_eq!(revision(&mut source), unreviewed, "the first one moved");
+        }
+    }
+}
+
+#[test]
 fn a_name_of_a_ref_that_is_the_short_id_of_another_commit_is_refused() {
     for kind in ["branch", "tag"] {
         let remote = Remote::new();

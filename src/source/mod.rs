@@ -73,17 +73,26 @@ pub struct Source {
     config: SourceConfig,
     mirror: mirror::Mirror,
     fetch_head: place::FetchHead,
+    /// The full name of the ref that the wanted name was found to be first.
+    followed: Option<String>,
 }
 
 impl Source {
     /// Creates a source without reading the repository.
     pub fn new(config: SourceConfig) -> Self {
-        Self { config, mirror: mirror::Mirror::default(), fetch_head: place::FetchHead::default() }
+        let (mirror, fetch_head) = (mirror::Mirror::default(), place::FetchHead::default());
+        Self { config, mirror, fetch_head, followed: None }
     }
 
     /// Takes a snapshot of the ref's current commit. If the ref of a URL has not moved, this costs one
     /// lookup.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
+        let snapshot = self.take()?;
+        self.follow(snapshot.reference())?;
+        Ok(snapshot)
+    }
+
+    fn take(&mut self) -> Result<Snapshot, Error> {
         let config = &self.config;
         let Some(path) = config.location.local_path() else {
             return self.mirror.snapshot(config);
@@ -107,13 +116,30 @@ impl Source {
     /// Returns the ref's current commit. This costs one lookup and no fetch.
     pub(crate) fn resolve(&mut self) -> Result<CommitId, Error> {
         let config = &self.config;
-        let Some(path) = config.location.local_path() else {
-            return self.mirror.resolve(config);
+        let resolved = match config.location.local_path() {
+            None => self.mirror.resolve(config)?,
+            Some(path) => {
+                let reference = config.reference.as_deref();
+                let (repository, resolved) = revisions::open_and_resolve(path, reference)?;
+                self.fetch_head.update(&repository, reference, &resolved);
+                resolved
+            }
         };
-        let reference = config.reference.as_deref();
-        let (repository, resolved) = revisions::open_and_resolve(path, reference)?;
-        self.fetch_head.update(&repository, reference, &resolved);
+        self.follow(&resolved.reference)?;
         Ok(resolved.commit)
+    }
+
+    /// Refuses `found` if the wanted name was another ref before: a branch that was deleted is not replaced by a
+    /// tag of its name.
+    fn follow(&mut self, found: &str) -> Result<(), Error> {
+        let Some(name) = self.config.reference.as_ref().filter(|name| *name != "HEAD") else {
+            return Ok(());
+        };
+        let before = self.followed.get_or_insert_with(|| found.to_owned());
+        if before == found {
+            return Ok(());
+        }
+        Err(Error::OtherRef { name: name.clone(), before: before.clone(), found: found.to_owned() })
     }
 
     /// Returns when a checkout was last current, as of the last lookup; `None` for a URL and for a repository
@@ -175,6 +201,8 @@ pub enum Error {
     AmbiguousId(String),
     #[error("`{}` is ambiguous: it is the short name of {}", escaped(name), listed(&quoted(full)))]
     AmbiguousRef { name: String, full: Vec<String> },
+    #[error("`{}` was `{}` before, and is `{}` now", escaped(name), escaped(before), escaped(found))]
+    OtherRef { name: String, before: String, found: String },
     #[error("{}", unborn(.0))]
     Unborn(String),
     #[error("the default branch of the repository does not exist; it has {}", listed(&quoted(branches)))]
@@ -253,6 +281,7 @@ impl Error {
         match self {
             Self::AmbiguousId(_)
             | Self::AmbiguousRef { .. }
+            | Self::OtherRef { .. }
             | Self::NoRoot { .. }
             | Self::RootNotFolder { .. }
             | Self::Unborn(_)
@@ -292,7 +321,9 @@ impl Error {
             Self::AmbiguousId(_) => {
                 "use more digits of the commit id, or pass the full name of the branch or tag that you mean"
             }
-            Self::AmbiguousRef { .. } => "pass the full name of the one that you mean",
+            Self::AmbiguousRef { .. } | Self::OtherRef { .. } => {
+                "pass the full name of the one that you mean"
+            }
             Self::NoRepository(_) => {
                 "pass the top folder of a work tree, a bare repository, or a URL as `--repo`"
             }
