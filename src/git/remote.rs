@@ -317,9 +317,16 @@ impl<'a> Step<'a> {
     /// it may belong to another user.
     fn at_path(&self, program: &str) -> Option<String> {
         self.url.local_path()?;
-        Some(format!(
-            "--{program}=git -c safe.directory=* -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.fsync=all -c core.alternateRefsCommand=true {program}"
-        ))
+        // A garbage collection would ask `gc.recentObjectsHook`, which has no value that turns it off.
+        let settings = [
+            "core.alternateRefsCommand=true",
+            "core.fsmonitor=false",
+            "core.fsync=all",
+            "core.hooksPath=/dev/null",
+            "receive.autogc=false",
+            "safe.directory=*",
+        ];
+        Some(format!("--{program}=git -c {} {program}", settings.join(" -c ")))
     }
 
     /// Runs a process that must succeed.

@@ -290,11 +290,14 @@ fn arm(repository: &Repo, git_folder: &Path, marker: &Path) {
     let program = program.display().to_string();
     std::fs::write(git_folder.join("included"), format!("[core]\n\tsshCommand = {program}\n")).unwrap();
     for (key, value) in [
-        ("core.fsmonitor", program.as_str()),
+        ("core.alternateRefsCommand", program.as_str()),
+        ("core.fsmonitor", &program),
         ("core.sshCommand", &program),
         ("core.askPass", &program),
-        ("core.alternateRefsCommand", &program),
         ("credential.helper", &program),
+        // A push of any size would start a garbage collection.
+        ("gc.auto", "1"),
+        ("gc.recentObjectsHook", &program),
         ("uploadpack.packObjectsHook", &program),
         ("include.path", "included"),
         ("protocol.ext.allow", "always"),
@@ -326,6 +329,8 @@ fn the_configuration_of_a_repository_executes_nothing() {
     world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
     let executed = std::fs::read_to_string(&marker).unwrap_or_default();
     assert_eq!(executed, "");
+    let log = state.path().join("gc.log");
+    assert!(!log.exists() && state.git(&["count-objects"]) != "0 objects, 0 kilobytes", "no collection");
     // A rewritten address is refused, too.
     world
         .apply()
