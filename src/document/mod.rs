@@ -148,6 +148,11 @@ impl Diagnostic {
     pub(crate) fn conflict(path: &str, message: String) -> Self {
         Self::whole_file(&check::CONFLICT_MARKER, path, message)
     }
+
+    /// Returns whether the file has a merge conflict.
+    pub(crate) fn is_conflict(&self) -> bool {
+        self.id == check::CONFLICT_MARKER.id
+    }
 }
 
 fn not_utf8(path: &str, valid: &[u8]) -> Diagnostic {

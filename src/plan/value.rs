@@ -383,6 +383,11 @@ impl Plan {
         self.counts().invalid > 0
     }
 
+    /// Returns whether a file has a merge conflict.
+    pub(crate) fn has_conflict(&self) -> bool {
+        self.findings().iter().any(Diagnostic::is_conflict)
+    }
+
     /// Returns whether an operator has to decide (exit code 4).
     pub fn has_held(&self) -> bool {
         self.counts().held > 0

@@ -259,7 +259,10 @@ fn status(plan: &Plan, detailed_exitcode: bool) -> ExitStatus {
     let changes = ExitStatus::Changes.when(detailed_exitcode && is_changing);
     // Undecided first passes are excluded, so that the pull request that adds an environment passes its
     // checks.
-    let held = ExitStatus::Held.when(plan.has_held_besides_first_passes());
+    //
+    // What cannot be merged is not published by anybody's decision, so a conflict is not hidden by a hold.
+    let is_held = plan.has_held_besides_first_passes() && !plan.has_conflict();
+    let held = ExitStatus::Held.when(is_held);
     invalid(plan).and(held).and(changes)
 }
 

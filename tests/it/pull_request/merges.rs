@@ -255,6 +255,21 @@ fn a_document_in_a_folder_that_the_other_side_renamed_is_an_error_at_its_file() 
 }
 
 #[test]
+fn a_conflict_exits_3_whatever_is_held() {
+    let world = forked();
+    world.repo.checkout("main");
+    set(&world.repo, "pay", 21).commit("Change pay").checkout("feature");
+    for toggle in super::TOGGLES {
+        set(&world.repo, toggle, 22);
+    }
+    world.repo.commit("Change all");
+    let plan = pull_request(&world).set("max-change-ratio", "0.1").set("output", "json").exit(3).json();
+    let kinds = plan["held"].as_array().unwrap().iter().map(|held| held["kind"].as_str().unwrap());
+    let kinds: BTreeSet<&str> = kinds.collect();
+    assert!(kinds.len() > 1, "the conflict and the rail: {plan:#}");
+}
+
+#[test]
 fn a_document_in_a_folder_that_the_other_side_split_is_an_error_at_its_file() {
     for (splits, adds) in [("main", "feature"), ("feature", "main")] {
         let world = World::new();
