@@ -284,6 +284,8 @@ impl OpenChanges {
                 let hold = Some(Arc::new(hold));
                 match toggles.binary_search_by(|toggle| toggle.toggle.cmp(id)) {
                     Ok(place) if !states(toggles[place].state()) => {}
+                    // Only a read ends such a hold, and none has succeeded yet.
+                    Ok(place) if toggles[place].hold.as_ref().is_some_and(|hold| hold.is_live()) => {}
                     Ok(place) => toggles[place].hold = hold,
                     Err(place) => toggles.insert(place, ToggleStatus::new(id.clone(), hold)),
                 }
