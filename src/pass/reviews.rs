@@ -128,7 +128,7 @@ impl ReviewSearch for Search<'_> {
     fn take(&mut self, merges: &[ForgeMerge]) {
         let made = merges.iter().filter(|merge| merge.is_made);
         let all = merges.iter().map(|merge| merge.commit);
-        self.merges.judge(all.collect(), made.map(|merge| merge.commit).collect());
+        self.merges.judge(&all.collect(), made.map(|merge| merge.commit).collect());
     }
 
     fn place(&self, commit: CommitId) -> Option<ReviewPlace> {
@@ -198,14 +198,14 @@ impl Merges {
         let recorded = bounds.keys().flat_map(|id| records.of(id)).collect();
         let until = until.collect();
         let mut merges = Self { history, bounds, undone: BTreeMap::new(), after, until, recorded };
-        merges.judge(BTreeSet::new(), BTreeSet::new());
+        merges.judge(&BTreeSet::new(), BTreeSet::new());
         Ok(merges)
     }
 
     /// Finds what the branch undid. `tips` are commits that it is known to have had besides those that passes have
     /// recorded, and `merges` those of them that the forge made.
-    fn judge(&mut self, tips: BTreeSet<CommitId>, merges: BTreeSet<CommitId>) {
-        let tips = KnownTips { all: &tips | &self.recorded, merges };
+    fn judge(&mut self, tips: &BTreeSet<CommitId>, merges: BTreeSet<CommitId>) {
+        let tips = KnownTips { all: tips | &self.recorded, merges };
         let undone =
             |bounds: &Bounds| self.history.undone(&self.after[&bounds.commit], &bounds.differing, &tips);
         self.undone = self.bounds.values().map(|bounds| (bounds.clone(), undone(bounds))).collect();

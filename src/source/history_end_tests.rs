@@ -19,7 +19,7 @@ struct Case {
     undone: &'static str,
 }
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 14] = [
     Case {
         name: "a later request tries another value and goes back",
         history: "0 c:0 m:0,c w:m b:w n:m,b",
