@@ -88,7 +88,11 @@ pub(super) const NESTED: Fact = Fact {
 
 pub(super) const OTHER_TYPE: Fact = Fact {
     about: "a prerequisite of another type",
-    groups: &[(&[RUST, JAVA, NODE, PYTHON], "never met"), (&[GO], "met if the value is the same")],
+    groups: &[
+        (&[RUST, JAVA, NODE], "never met"),
+        (&[GO], "met if the value is the same"),
+        (&[PYTHON], "met if `str` of both is the same"),
+    ],
     others: "",
     help: "write the type of the other toggle",
 };
@@ -96,6 +100,13 @@ pub(super) const OTHER_TYPE: Fact = Fact {
 pub(super) const NUMBER_NOTATION: Fact = Fact {
     about: "a number in another notation",
     groups: &[(&[GO, NODE], "equal")],
+    others: "different",
+    help: "write it as the other toggle does",
+};
+
+pub(super) const LARGE_NUMBER: Fact = Fact {
+    about: "a whole number of more than 64 bits",
+    groups: &[(&[RUST, GO, NODE], "equal, as a 64-bit float")],
     others: "different",
     help: "write it as the other toggle does",
 };
@@ -527,6 +538,7 @@ mod tests {
             NESTED,
             OTHER_TYPE,
             NUMBER_NOTATION,
+            LARGE_NUMBER,
             FLOATS,
             SUFFIXES,
             BUILDS,

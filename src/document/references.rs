@@ -14,8 +14,8 @@ use super::node::PathStep;
 use super::resolve::RawDocument;
 use super::{sdks, syntax, waiver};
 use crate::model::{
-    Blob, Components, Content, Payload, Prerequisite, ReturnType, Sdks, ServiceKind, Targeting, components,
-    counted, is_same_value, listed, undenied, variation_fits,
+    Blob, Components, Content, NumberEquality, Payload, Prerequisite, ReturnType, Sdks, ServiceKind,
+    Targeting, components, counted, is_same_value, listed, undenied, variation_fits,
 };
 
 /// What other documents need to know of one.
@@ -435,10 +435,17 @@ impl References {
         let is_met = |value: &&String| is_same_value(wanted, value, wanted_value);
         // The service takes a text that is no boolean for `false`. It is a mistake, and no other notation.
         let is_of_type = variation_fits(wanted, wanted_value).is_ok();
-        if is_of_type && values.iter().any(|value| is_met(&value) == Some(true)) {
+        let is_number = wanted == ReturnType::Number;
+        let agree =
+            |value: &String| !is_number || NumberEquality::of(value, wanted_value) == NumberEquality::Agreed;
+        if is_of_type && values.iter().any(|value| is_met(&value) == Some(true) && agree(value)) {
             return Ok(None);
         }
-        if let Some(value) = values.iter().find(|value| is_of_type && is_met(value).is_none()) {
+        let is_unsure = |value: &&String| match is_met(value) {
+            Some(is_met) => is_met && sdks::can_be_same(self.sdks, value, wanted_value),
+            None => true,
+        };
+        if let Some(value) = values.iter().find(|value| is_of_type && is_unsure(value)) {
             let words = sdks::other_notation(self.sdks, key, value, wanted_value);
             return Ok(words.map(|(message, help)| {
                 ReferenceProblem::new(&check::SDK_DISAGREEMENT, at("value"), message, help)
@@ -446,9 +453,8 @@ impl References {
         }
         let message = no_variation(key, wanted_value);
         // A number with other digits is not a misspelling.
-        let is_text = wanted != ReturnType::Number;
         let similar = || did_you_mean(wanted_value, values.iter().map(String::as_str));
-        let help = if is_text { similar() } else { None };
+        let help = if is_number { None } else { similar() };
         let help = help.unwrap_or_else(|| its_values(values));
         Ok(Some(ReferenceProblem::new(&check::PREREQUISITE_NO_VARIATION, at("value"), message, help)))
     }

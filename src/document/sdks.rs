@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use super::check;
 use super::facts::{
-    BLANKS, BUILDS, EARLY_TIMES, FLOATS, Fact, GO, JAVA, JSON, LARGE_NUMBERS, LARGE_VERSIONS, NESTED, NODE,
-    NUMBER_NOTATION, OTHER_TYPE, PYTHON, SUFFIXES, SdkGroup, UNMET,
+    BLANKS, BUILDS, EARLY_TIMES, FLOATS, Fact, GO, JAVA, JSON, LARGE_NUMBER, LARGE_NUMBERS, LARGE_VERSIONS,
+    NESTED, NODE, NUMBER_NOTATION, OTHER_TYPE, PYTHON, SUFFIXES, SdkGroup, UNMET,
 };
 use super::finding::{At, Finding, Part, add, shown};
 use super::node::PathStep;
 use super::portable::{Construct, not_portable};
 use crate::model::{
-    Condition, Content, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, delivered_time, is_big_decimal,
-    is_blank, is_semver,
+    Condition, Content, NumberEquality, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, delivered_time,
+    is_big_decimal, is_blank, is_same_decimal, is_semver,
 };
 
 /// Returns whether an SDK of the team knows look-around and back references. Without a team, one does.
@@ -50,13 +50,24 @@ pub(super) fn nested(sdks: Sdks, key: &str, value: &str) -> Option<(String, Stri
     NESTED.words(sdks, &example)
 }
 
-/// Returns the message and the help on a number `wanted` that the toggle `key` has as `value`.
+/// Returns whether an SDK of the team takes a number `wanted` for the number `value`, which is another one.
+pub(super) fn can_be_same(sdks: Sdks, value: &str, wanted: &str) -> bool {
+    let is_used = |sdk| sdks.is_empty() || sdks.has(sdk);
+    NumberEquality::of(value, wanted) == NumberEquality::BeyondIntegers
+        && (is_same_decimal(value, wanted) || [Sdk::Rust, Sdk::Go, Sdk::Node].into_iter().any(is_used))
+}
+
+/// Returns the message and the help on a number `wanted` that the toggle `key` has as `value`, if SDKs do not
+/// agree that they are the same, or if none of them takes them for the same.
 pub(super) fn other_notation(sdks: Sdks, key: &str, value: &str, wanted: &str) -> Option<(String, String)> {
-    let is_same = value.parse::<f64>().ok() == wanted.parse::<f64>().ok();
+    let fact = match NumberEquality::of(value, wanted) {
+        NumberEquality::Agreed => return None,
+        NumberEquality::AsFloats => NUMBER_NOTATION,
+        NumberEquality::BeyondIntegers => LARGE_NUMBER,
+    };
     let (value, wanted) = (shown(value), shown(wanted));
-    let (message, help) =
-        NUMBER_NOTATION.words(sdks, &format!("`{key}` has `{value}`, and this is `{wanted}`"))?;
-    is_same.then(|| (message, format!("write `value: \"{value}\"`: {help}")))
+    let (message, help) = fact.words(sdks, &format!("`{key}` has `{value}`, and this is `{wanted}`"))?;
+    Some((message, format!("write `value: \"{value}\"`: {help}")))
 }
 
 struct SdkChecker {

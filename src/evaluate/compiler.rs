@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use super::condition;
 use super::condition::{Person, Served, Test, Truth, Verdict};
 use super::evaluator::{Evaluator, SdkRules, Slots, UnmetServe, bucket, pick, rule_truth};
-use crate::model::{Payload, ReturnType, Rule, Serve, Targeting, ToggleId, WHOLE};
+use crate::model::{NumberEquality, Payload, ReturnType, Rule, Serve, Targeting, ToggleId, WHOLE};
 
 /// Finds the targeting of a toggle in the repository.
 type Find<'a> = dyn FnMut(&ToggleId) -> Option<Payload> + 'a;
@@ -100,27 +100,34 @@ impl Compiler {
             let is_other = condition::has_other_type(prerequisite.kind, &values, types);
             let is_same = |value: &&str| -> Truth { (**value == prerequisite.value).into() };
             let meets = |value: &&str| condition::meets(&prerequisite, value);
-            // Go compares texts, whatever the type; what no other type can be equal to is not met in any SDK.
+            // Go compares texts, whatever the type, and Python what it prints.
             let matches = |if_other: &dyn Fn(&&str) -> Truth| {
                 let matches = values.iter().map(|value| match is_other {
                     Truth::False => meets(value),
                     Truth::True => if_other(value),
-                    Truth::Unknown(doubt) if is_same(value) == Truth::True => Truth::Unknown(doubt),
+                    Truth::Unknown(doubt) if [is_same(value), if_other(value)].contains(&Truth::True) => {
+                        Truth::Unknown(doubt)
+                    }
                     Truth::Unknown(_) => Truth::False,
                 });
                 matches.collect()
             };
-            let differs = values.iter().map(|value| {
-                is_other == Truth::False && condition::differs_in_notation(&prerequisite, value)
+            let equalities = values.iter().map(|value| match is_other {
+                Truth::False => condition::equality(&prerequisite, value),
+                _ => NumberEquality::Agreed,
             });
+            let kind = ReturnType::of(&values);
+            let is_same_in_python =
+                |value: &&str| -> Truth { condition::is_same_in_python(&prerequisite, kind, value).into() };
             CompiledPrerequisite {
                 toggle,
-                differs_in_notation: differs.collect(),
+                equalities: equalities.collect(),
                 is_json: prerequisite.kind == ReturnType::Json,
                 expected: prerequisite.value.clone(),
                 values: values.iter().map(|value| (*value).to_owned()).collect(),
                 matches: matches(&|_| Truth::False),
-                matches_without_types: matches(&is_same),
+                matches_in_go: matches(&is_same),
+                matches_in_python: matches(&is_same_in_python),
             }
         });
         let prerequisites = prerequisites.collect();
@@ -166,10 +173,12 @@ pub(super) struct CompiledPrerequisite {
     pub(super) values: Vec<String>,
     /// Whether each variation of that toggle has the expected value.
     pub(super) matches: Vec<Truth>,
-    /// The same for SDKs that do not compare types.
-    pub(super) matches_without_types: Vec<Truth>,
-    /// Whether each variation has the expected number in another notation, such as `1.0` instead of `1`.
-    pub(super) differs_in_notation: Vec<bool>,
+    /// The same for Go, which compares texts, whatever their types.
+    pub(super) matches_in_go: Vec<Truth>,
+    /// The same for Python, which compares what it prints of both.
+    pub(super) matches_in_python: Vec<Truth>,
+    /// Which SDKs take the number of each variation for the expected one.
+    pub(super) equalities: Vec<NumberEquality>,
     pub(super) is_json: bool,
     /// The expected value as it is written.
     pub(super) expected: String,
@@ -276,8 +285,8 @@ pub(crate) struct PrerequisiteTrace {
     pub is_disabled: bool,
     /// Why the evaluation ends there, if it does.
     pub end: Option<PrerequisiteEnd>,
-    /// Whether the value is the expected number in another notation.
-    pub differs_in_notation: bool,
+    /// Whether another SDK may take the value for the expected number.
+    pub is_other_number: bool,
 }
 
 /// Why SDKs do not evaluate the toggle of a prerequisite.
@@ -368,7 +377,8 @@ impl Evaluator {
                 value,
                 is_disabled,
                 end,
-                differs_in_notation: index.is_some_and(|index| prerequisite.differs_in_notation[index]),
+                is_other_number: index
+                    .is_some_and(|index| prerequisite.equalities[index] != NumberEquality::Agreed),
             });
             if truth != Truth::True && trace.serves.is_empty() {
                 trace.serves.push(if_unmet);

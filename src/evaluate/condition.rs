@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use super::evaluator::{SdkRules, Slots};
 use crate::model::{
-    Condition, ConditionType, ConditionValue, OrderComparison, Polarity, Predicate, Prerequisite, ReturnType,
-    TextComparison, TimeComparison, delivered_time, delivered_value, is_blank, is_same_value, variation_fits,
+    Condition, ConditionType, ConditionValue, NumberEquality, OrderComparison, Polarity, Predicate,
+    Prerequisite, ReturnType, TextComparison, TimeComparison, delivered_time, delivered_value, is_blank,
+    is_same_value, variation_fits,
 };
 
 #[derive(Debug)]
@@ -392,17 +393,34 @@ pub(super) fn meets(prerequisite: &Prerequisite, value: &str) -> Truth {
     }
 }
 
-/// Returns whether `value` is what `prerequisite` wants to an SDK that reads every number as a float, and
-/// something else to the others: `1.0` instead of `1`, also within JSON.
-pub(super) fn differs_in_notation(prerequisite: &Prerequisite, value: &str) -> bool {
+/// Returns to which SDKs `value` is what `prerequisite` wants, if they differ about its numbers: `1.0` instead of
+/// `1`, also within JSON.
+pub(super) fn equality(prerequisite: &Prerequisite, value: &str) -> NumberEquality {
     let Prerequisite { kind, value: expected, .. } = prerequisite;
-    if !matches!(kind, ReturnType::Number | ReturnType::Json)
-        || is_same_value(*kind, value, expected) == Some(true)
-    {
-        return false;
+    match kind {
+        ReturnType::Number => NumberEquality::of(value, expected),
+        ReturnType::Json if is_same_value(*kind, value, expected) != Some(true) => {
+            let all = [value, expected].map(|text| delivered_value(*kind, text).map(as_floats));
+            match all {
+                [Some(one), Some(other)] if one == other => NumberEquality::AsFloats,
+                _ => NumberEquality::Agreed,
+            }
+        }
+        _ => NumberEquality::Agreed,
     }
-    let all = [value, expected].map(|text| delivered_value(*kind, text).map(as_floats));
-    matches!(all, [Some(one), Some(other)] if one == other)
+}
+
+/// Returns whether Python, which compares `str` of two values, takes a value of one type for one of another.
+pub(super) fn is_same_in_python(prerequisite: &Prerequisite, kind: ReturnType, value: &str) -> bool {
+    let text = |kind, text: &str| match delivered_value(kind, text)? {
+        Value::Bool(true) => Some("True".to_owned()),
+        Value::Bool(false) => Some("False".to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(text) => Some(text),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let expected = text(prerequisite.kind, &prerequisite.value);
+    expected.is_some() && expected == text(kind, value)
 }
 
 /// Returns JSON whose numbers are all floats.

@@ -7,7 +7,7 @@ use sha1::{Digest, Sha1};
 use super::compiler::{CompiledPrerequisite, CompiledRule, CompiledServe, CompiledToggle};
 use super::condition::Person;
 use super::condition::{Doubt, Served, Truth, Verdict};
-use crate::model::{Sdk, WHOLE};
+use crate::model::{NumberEquality, Sdk, WHOLE};
 
 /// The number of toggles in a chain of prerequisites that the SDK evaluates.
 const DEEPEST: u32 = 20;
@@ -30,10 +30,10 @@ pub(crate) enum UnmetServe {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct SdkRules {
     pub(crate) unmet: UnmetServe,
-    /// Whether a value of another type than that of the prerequisite never meets it.
-    pub(crate) compares_types: bool,
-    /// Whether `1` and `1.0` are the same number.
-    pub(crate) compares_floats: bool,
+    /// When a value of another type than that of the prerequisite meets it.
+    pub(crate) types: TypeComparison,
+    /// When two numbers are the same.
+    pub(crate) numbers: NumberComparison,
     /// When two JSON values are the same.
     pub(crate) json: JsonEquality,
     /// Whether numbers have 32 bits.
@@ -44,6 +44,39 @@ pub(crate) struct SdkRules {
     pub(crate) has_early_times: bool,
     /// Whether a blank attribute is a missing one to a `string` condition.
     pub(crate) skips_blanks: bool,
+}
+
+/// When a value of another type than that of a prerequisite meets it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum TypeComparison {
+    /// If Python prints the same of both.
+    Printed,
+    /// If it is written alike: Go.
+    Texts,
+    /// Never: Rust, Java and Node.
+    Types,
+}
+
+/// When the number of a variation is that of a prerequisite.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum NumberComparison {
+    /// Whole numbers if all of their digits are the same, and others as floats: Java and Python.
+    Digits,
+    /// All as floats: Go and Node.
+    Floats,
+    /// As integers of 64 bits if both are, and otherwise as floats: Rust.
+    Integers,
+}
+
+impl NumberComparison {
+    /// Returns whether two numbers are the same; none if all SDKs agree.
+    fn is_same(self, equality: NumberEquality) -> Option<bool> {
+        match equality {
+            NumberEquality::Agreed => None,
+            NumberEquality::AsFloats => Some(self == Self::Floats),
+            NumberEquality::BeyondIntegers => Some(self != Self::Digits),
+        }
+    }
 }
 
 /// When an SDK takes two JSON values for the same.
@@ -60,8 +93,8 @@ pub(crate) enum JsonEquality {
 impl SdkRules {
     pub(crate) const RUST: Self = Self {
         unmet: UnmetServe::Disabled,
-        compares_types: true,
-        compares_floats: false,
+        types: TypeComparison::Types,
+        numbers: NumberComparison::Integers,
         json: JsonEquality::AnyOrder,
         has_short_numbers: false,
         compares_builds: true,
@@ -71,23 +104,27 @@ impl SdkRules {
     /// That Go compares no types is what Go 2.3.0 was recorded to do once: a boolean toggle that serves `true`
     /// met a prerequisite of type `string` with the value `true`. No other pair of types was tried.
     pub(crate) const GO: Self = Self {
-        compares_types: false,
-        compares_floats: true,
+        types: TypeComparison::Texts,
+        numbers: NumberComparison::Floats,
         has_short_numbers: true,
         compares_builds: false,
         has_early_times: true,
         ..Self::RUST
     };
     /// Java from 2.3 on.
-    pub(crate) const JAVA: Self = Self { has_early_times: true, ..Self::RUST };
+    pub(crate) const JAVA: Self =
+        Self { numbers: NumberComparison::Digits, has_early_times: true, ..Self::RUST };
     pub(crate) const NODE: Self = Self {
         unmet: UnmetServe::DefaultOfOutermost,
-        compares_floats: true,
+        types: TypeComparison::Types,
+        numbers: NumberComparison::Floats,
         json: JsonEquality::Never,
         ..Self::PYTHON
     };
     pub(crate) const PYTHON: Self = Self {
         unmet: UnmetServe::Default,
+        types: TypeComparison::Printed,
+        numbers: NumberComparison::Digits,
         json: JsonEquality::SameOrder,
         compares_builds: false,
         has_early_times: true,
@@ -357,10 +394,12 @@ impl<'a> Visit<'a> {
             Possible::One(Served::CallerDefault) => Truth::False,
             Possible::One(Served::Variation(index)) => {
                 let index = index as usize;
-                let truth = match self.rules.compares_types {
-                    _ if prerequisite.differs_in_notation[index] => self.rules.compares_floats.into(),
-                    true => prerequisite.matches[index],
-                    false => prerequisite.matches_without_types[index],
+                let SdkRules { numbers, types, .. } = self.rules;
+                let truth = match (numbers.is_same(prerequisite.equalities[index]), types) {
+                    (Some(is_same), _) => is_same.into(),
+                    (None, TypeComparison::Types) => prerequisite.matches[index],
+                    (None, TypeComparison::Texts) => prerequisite.matches_in_go[index],
+                    (None, TypeComparison::Printed) => prerequisite.matches_in_python[index],
                 };
                 match self.rules.json {
                     JsonEquality::Never if prerequisite.is_json => Truth::False,

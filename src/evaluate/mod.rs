@@ -13,5 +13,5 @@ pub(crate) use compiler::{
     Compiler, Definitions, PrerequisiteEnd, PrerequisiteTrace, ServePlace, ServeTrace, ToggleTrace,
 };
 pub(crate) use condition::{Doubt, Served, Truth, Verdict, misfit};
-pub(crate) use evaluator::{Evaluator, JsonEquality, SdkRules, UnmetServe};
+pub(crate) use evaluator::{Evaluator, JsonEquality, NumberComparison, SdkRules, TypeComparison, UnmetServe};
 pub(crate) use users::count_users;

@@ -33,6 +33,60 @@ pub(crate) fn is_same_value(kind: ReturnType, one: &str, other: &str) -> Option<
     (!is_same_number).then_some(false)
 }
 
+/// Which SDKs take two numbers for the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum NumberEquality {
+    /// All, or none.
+    Agreed,
+    /// Those that read every number as a float: Go and Node.
+    AsFloats,
+    /// The same, and Rust, which reads what needs more than 64 bits as a float. Java and Python keep all digits.
+    BeyondIntegers,
+}
+
+impl NumberEquality {
+    pub(crate) fn of(one: &str, other: &str) -> Self {
+        let (Some(a), Some(b)) = (number(one), number(other)) else { return Self::Agreed };
+        let is_exact = match (whole_digits(one), whole_digits(other)) {
+            (Some(one), Some(other)) => decimal(&one) == decimal(&other),
+            (None, None) => true,
+            _ => false,
+        };
+        match a.as_f64() == b.as_f64() {
+            false => Self::Agreed,
+            true if a != b => Self::AsFloats,
+            true if is_exact => Self::Agreed,
+            true => Self::BeyondIntegers,
+        }
+    }
+}
+
+/// Returns whether two decimal numbers are the same, in any notation and with any number of digits.
+pub(crate) fn is_same_decimal(one: &str, other: &str) -> bool {
+    decimal(one).is_some_and(|one| decimal(other) == Some(one))
+}
+
+/// Returns whether a decimal number is negative, its digits without zeros at both ends, and its exponent.
+fn decimal(text: &str) -> Option<(bool, String, i64)> {
+    if !is_big_decimal(text) {
+        return None;
+    }
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{}{fraction}", whole.trim_start_matches(['+', '-']));
+    let digits = digits.trim_start_matches('0');
+    let significant = digits.trim_end_matches('0');
+    let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
+    let decimals = i64::try_from(fraction.len()).ok()?;
+    match significant {
+        "" => Some((false, String::new(), 0)),
+        _ => {
+            let exponent = exponent.parse::<i64>().ok()?.checked_add(zeros)?.checked_sub(decimals)?;
+            Some((whole.starts_with('-'), significant.to_owned(), exponent))
+        }
+    }
+}
+
 /// Returns the number of a Java `BigDecimal` as an SDK reads it: as an integer of 64 bits if Java writes it as
 /// one and it fits, otherwise as a float.
 fn number(text: &str) -> Option<Number> {
@@ -193,6 +247,37 @@ mod tests {
             (ReturnType::String, "", Some(json!(""))),
         ] {
             assert_eq!(delivered_value(kind, text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_prerequisites_are_compared_as_each_sdk_does() {
+        use NumberEquality::{Agreed, AsFloats, BeyondIntegers};
+        // Node 2.2.0 and Python 2.2.1 were run on each of these.
+        for (one, other, expected, is_same) in [
+            ("1", "1", Agreed, true),
+            ("1", "2", Agreed, false),
+            ("1", "01", Agreed, true),
+            ("1", "+1", Agreed, true),
+            ("-0", "0", Agreed, true),
+            ("1", "1.0", AsFloats, true),
+            ("1.10", "1.1", Agreed, true),
+            ("1", "1e0", Agreed, true),
+            ("100", "1E+2", AsFloats, true),
+            ("9007199254740992", "9007199254740993", AsFloats, false),
+            ("18446744073709551615", "18446744073709551616", AsFloats, false),
+            ("18446744073709551616", "18446744073709551617", BeyondIntegers, false),
+            ("-9223372036854775809", "-9223372036854775810", BeyondIntegers, false),
+            ("36893488147419103232", "+36893488147419103232", Agreed, true),
+            ("36893488147419103232", "36893488147419103233", BeyondIntegers, false),
+            ("36893488147419103232", "36893488147419103232.0", BeyondIntegers, true),
+            ("36893488147419103232", "3.6893488147419103232E+19", Agreed, true),
+            ("9007199254740992.5", "9007199254740992.25", Agreed, false),
+            ("1", "one", Agreed, false),
+        ] {
+            assert_eq!(NumberEquality::of(one, other), expected, "{one} {other}");
+            assert_eq!(NumberEquality::of(other, one), expected, "{other} {one}");
+            assert_eq!(is_same_decimal(one, other), is_same, "{one} {other}");
         }
     }
 

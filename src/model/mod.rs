@@ -43,7 +43,8 @@ pub(crate) use condition::{
     TimeComparison, is_semver,
 };
 pub(crate) use conversion::{
-    delivered_time, delivered_value, is_accepted_time, is_big_decimal, is_same_value,
+    NumberEquality, delivered_time, delivered_value, is_accepted_time, is_big_decimal, is_same_decimal,
+    is_same_value,
 };
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use dialect::ServiceKind;

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::document::{MayDiffer, may_differ};
 use crate::evaluate::{
-    self, Doubt, Evaluator, JsonEquality, PrerequisiteEnd, PrerequisiteTrace, SdkRules, ServePlace,
-    ServeTrace, Served, ToggleTrace, Truth, UnmetServe, Verdict,
+    self, Doubt, Evaluator, JsonEquality, NumberComparison, PrerequisiteEnd, PrerequisiteTrace, SdkRules,
+    ServePlace, ServeTrace, Served, ToggleTrace, Truth, TypeComparison, UnmetServe, Verdict,
 };
 use crate::model::{
     Condition, Prerequisite, ReturnType, Rule, Sdk, Sdks, Serve, Targeting, ToggleId, WHOLE, escaped,
@@ -115,13 +115,23 @@ fn why(own: SdkRules, other: SdkRules, serves_the_same: impl Fn(SdkRules) -> boo
             "the default serve is served if a prerequisite is not met"
         }
     };
-    let types = match other.compares_types {
-        true => "the types of prerequisites are compared",
-        false => "the values of prerequisites are compared, and not their types",
+    let types = match other.types {
+        TypeComparison::Types => "the types of prerequisites are compared",
+        TypeComparison::Texts => "the values of prerequisites are compared, and not their types",
+        TypeComparison::Printed => "`str` of the values of prerequisites is compared, and not their types",
     };
-    let floats = match other.compares_floats {
-        true => "numbers such as `1` and `1.0` are equal",
-        false => "numbers such as `1` and `1.0` differ",
+    let numbers_of_prerequisites = match (other.numbers, own.numbers) {
+        (NumberComparison::Floats, NumberComparison::Integers) => "numbers such as `1` and `1.0` are equal",
+        (NumberComparison::Floats, NumberComparison::Digits) => {
+            "numbers are equal if their 64-bit floats are"
+        }
+        (NumberComparison::Integers, NumberComparison::Digits) => {
+            "whole numbers of more than 64 bits are read as floats"
+        }
+        (NumberComparison::Digits, NumberComparison::Integers) => {
+            "whole numbers of more than 64 bits are compared with all of their digits"
+        }
+        _ => "numbers such as `1` and `1.0` differ",
     };
     let json = match other.json {
         JsonEquality::AnyOrder => "JSON values are equal in any order",
@@ -148,8 +158,8 @@ fn why(own: SdkRules, other: SdkRules, serves_the_same: impl Fn(SdkRules) -> boo
     let unmet_as_other = SdkRules { unmet: other.unmet, ..own };
     [
         (unmet_as_other, unmet),
-        (SdkRules { compares_types: other.compares_types, ..unmet_as_other }, types),
-        (SdkRules { compares_floats: other.compares_floats, ..unmet_as_other }, floats),
+        (SdkRules { types: other.types, ..unmet_as_other }, types),
+        (SdkRules { numbers: other.numbers, ..unmet_as_other }, numbers_of_prerequisites),
         (SdkRules { json: other.json, ..unmet_as_other }, json),
         (SdkRules { has_short_numbers: other.has_short_numbers, ..unmet_as_other }, numbers),
         (SdkRules { compares_builds: other.compares_builds, ..unmet_as_other }, builds),
@@ -463,8 +473,7 @@ fn unmet_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace) -> Strin
         }
         (None, Some(value)) => {
             let disabled = if trace.is_disabled { " is disabled and" } else { "" };
-            let notation =
-                if trace.differs_in_notation { ", which is another number to the SDK" } else { "" };
+            let notation = if trace.is_other_number { ", which is another number to the SDK" } else { "" };
             format!("{key}{disabled} serves {}{notation}", quoted(value))
         }
         (None, None) => format!("{key} serves the default in the caller's code"),

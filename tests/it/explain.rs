@@ -461,6 +461,33 @@ fn a_number_in_another_notation_is_what_each_sdk_takes_it_for() {
 }
 
 #[test]
+fn a_number_of_more_than_64_bits_is_what_each_sdk_takes_it_for() {
+    let pay = doc(18).replace("\"false\"", "\"2\"").replace("\"true\"", "\"36893488147419103232\"");
+    let world = needing("number", "36893488147419103233", &(pay + "  prerequisites: []\n"));
+    let run =
+        |sdks: &str| explain(&world, "shop/prod/search").set("sdks", sdks).args("--attr age=20").exit(0);
+    run("rust").stdout_contains(&["(number): met\n", "served: `on`"]);
+    run("python").stdout_contains(&[
+        "(number): not met; `pay` serves `36893488147419103232`, which is another number to the SDK\n",
+    ]);
+    run("rust java").stdout_contains(&[
+        "Java before 2.3 and Java from 2.3 on: served: `off` (value `false`), because there, whole numbers of more than 64 bits",
+    ]);
+}
+
+/// Python compares `str` of both, as it was measured with 2.2.1.
+#[test]
+fn a_number_meets_a_prerequisite_of_a_text_in_python() {
+    let pay = doc(18).replace("\"false\"", "\"2\"").replace("\"true\"", "\"one\"");
+    let world = needing("number", "2", &(pay + "  prerequisites: []\n"));
+    let run =
+        |sdks: &str| explain(&world, "shop/prod/search").set("sdks", sdks).args("--attr age=10").exit(0);
+    run("rust")
+        .stdout_contains(&["not met; `pay` serves `2`, but it is not a toggle of the type `number`\n"]);
+    run("python").stdout_contains(&["(number): met\n"]);
+}
+
+#[test]
 fn what_ends_an_evaluation_is_named() {
     let pay = doc(18) + "  prerequisites: [{ key: search, value: \"true\", type: boolean }]\n";
     let world = needing("boolean", "true", &pay);

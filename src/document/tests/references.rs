@@ -328,6 +328,36 @@ fn a_number_in_another_notation_is_not_the_same_in_all_sdks() {
 }
 
 #[test]
+fn a_number_of_more_than_64_bits_is_not_the_same_in_all_sdks() {
+    let found = |sdks: &str, value: &str| {
+        let all = BTreeMap::from([
+            ("base".to_owned(), toggle(&["36893488147419103232", "2"], Vec::new())),
+            ("search".to_owned(), toggle(&["x"], vec![needs("base", ReturnType::Number, value)])),
+        ]);
+        let found = problems_for(sdks.parse().unwrap(), &all).remove("search").unwrap();
+        found.into_iter().map(|one| (one.label(), one.help().to_owned())).collect::<Vec<_>>()
+    };
+    for (sdks, value, expected) in [
+        ("rust go java node python", "36893488147419103233", Some("warning sdk-disagreement")),
+        ("rust java", "36893488147419103233", Some("warning sdk-disagreement")),
+        ("node python", "36893488147419103232.0", Some("warning sdk-disagreement")),
+        // All of them take it for the same, or none does.
+        ("rust go node", "36893488147419103233", None),
+        ("java python", "36893488147419103233", Some("error prerequisite-no-variation")),
+        ("java python", "36893488147419103232.0", Some("warning sdk-disagreement")),
+        ("rust go java node python", "+36893488147419103232", None),
+        ("rust go java node python", "36893488147419200000", Some("error prerequisite-no-variation")),
+    ] {
+        let found = found(sdks, value);
+        assert_eq!(found.first().map(|(label, _)| label.as_str()), expected, "{sdks} {value}");
+        if let Some((_, help)) = found.first() {
+            assert!(help.contains("`value: \"36893488147419103232\"`") || help.starts_with("its values are"));
+        }
+    }
+    assert!(found("rust go java node python", "36893488147419103232").is_empty(), "the help is right");
+}
+
+#[test]
 fn a_prerequisite_further_down_is_not_the_same_in_all_sdks() {
     let one = |needed: Vec<Prerequisite>, disabled: u32, rule: Option<u32>| {
         let mut one = toggle(&["false", "true"], needed);
