@@ -13,7 +13,7 @@ use super::exclusion;
 use super::finding::{At, Finding, Part, add, is_affordable, shown, suggest};
 use super::meant;
 use super::meant::MeantTime;
-use super::portable::without_references;
+use super::portable::{beyond_rust, without_references};
 use super::resolve::{RawCondition, Text, has_optional_subject};
 use super::sdks;
 use super::versions;
@@ -127,11 +127,15 @@ impl ConditionChecker<'_> {
     /// Checks a pattern as Rust does. What only others know is a disagreement, not an error, if the team uses one of
     /// them.
     fn pattern(&mut self, pattern: &str) -> Result<(), String> {
-        let known = match sdks::know_references(self.sdks) {
-            true => without_references(pattern),
-            false => None,
-        };
-        self.patterns.check(known.as_deref().unwrap_or(pattern))
+        match sdks::unknown(&beyond_rust(pattern), self.sdks) {
+            Some(reason) => {
+                self.patterns.check(pattern).map_err(|of_rust| match sdks::reads_as_rust(self.sdks) {
+                    true => of_rust,
+                    false => reason,
+                })
+            }
+            None => self.patterns.check(without_references(pattern).as_deref().unwrap_or(pattern)),
+        }
     }
 
     fn empty_text(&mut self, kind: Option<&str>, name: &'static str, at: &At<'_>) {
@@ -311,6 +315,11 @@ fn ilike_help(is_denied: bool, objects: &[Text]) -> String {
 
 /// Returns the help on a pattern that the Rust SDK does not know, for this reason.
 fn way_without(reason: &str) -> String {
+    if reason.contains(": an invalid pattern") {
+        return "write literal text, classes such as `[a-z]`, groups and repetitions: the service accepts this, but no SDK \
+                that your services use can read it"
+            .to_owned();
+    }
     let (way, others) = match () {
         () if reason.starts_with("look-around") => (
             "write several conditions, which must all match",
@@ -402,6 +411,9 @@ fn operand<'a>(
             let help = help.or_else(|| meant::full_number(object).map(|number| format!("write `{number}`")));
             let help =
                 help.or_else(|| Some(meant::compared_number(object)?.help(beside()?))).unwrap_or_else(|| {
+                    if object.trim().is_empty() {
+                        return "write the number to compare with, such as `18`".to_owned();
+                    }
                     "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`".to_owned()
                 });
             return Some((&check::NOT_A_NUMBER, "is not a decimal number", help));

@@ -7,7 +7,7 @@ use super::finding::{Diagnostic, Finding, Spot, did_you_mean, shown};
 use super::node::{Node, NodeKind, PathStep, Span};
 use super::shape::{Field, ShapeReader, first_line_of};
 use super::{Severity, check, conflict_marker, finding, is_empty, meant, shape, syntax, text};
-use crate::model::{Blob, Variation, seconds};
+use crate::model::{Blob, Variation, seconds, time_help};
 
 /// What a toggle must serve to a user.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -211,7 +211,7 @@ impl ShapeReader<'_> {
             let message = format!("`{}` is not a time", shown(&text));
             let help = match meant::time(&text) {
                 Some(time) => time.help(""),
-                None => "write it with a zone, such as `2024-12-31T23:59:59Z`".to_owned(),
+                None => time_help(&text).to_owned(),
             };
             self.add(Finding::at(&check::BAD_DATETIME, field.span(), message).help(help));
         }

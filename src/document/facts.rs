@@ -178,9 +178,15 @@ const LETTERS: Groups = &[
 const SPACES: Groups = &[
     (&[RUST, PYTHON], "that beyond ASCII as well"),
     (&[NODE], "that beyond ASCII with U+FEFF, without U+0085"),
+    (&[GO], "that of ASCII without U+000B"),
 ];
 const OF_CATEGORY: Groups = &[(&[NODE, PYTHON], UNKNOWN)];
 const OF_SCRIPT: Groups = &[(&[NODE, PYTHON], UNKNOWN), (&[JAVA], INVALID)];
+const OF_POSIX: Groups = &[
+    (&[NODE, PYTHON], UNKNOWN),
+    (&[JAVA], "those of ASCII"),
+    (&[GO], "an invalid pattern, or known from 1.25 on"),
+];
 const OF_JAVA: Groups = &[(&[NODE, PYTHON], UNKNOWN), (&[GO], INVALID)];
 const OF_RUST: Groups = &[(&[NODE, PYTHON], UNKNOWN), (&[GO, JAVA], "invalid, or of another meaning")];
 const PROPERTY: &str = "`\\p` in a regular expression";
@@ -197,11 +203,32 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "write it in a group, such as `(?:😀|ä)` for `[😀ä]` and `(?:😀)+` for `😀+`",
     ),
     (
+        Construct::AstralItem,
+        "`.` and `[^…]` beside a character beyond U+FFFF",
+        &[(&[NODE], "each of its two halves")],
+        "the character",
+        "list the characters that may stand there in a group, such as `(?:a|😀)`",
+    ),
+    (
+        Construct::AtomicGroup,
+        "`(?>` in a regular expression",
+        &[(&[RUST, GO, NODE], INVALID), (&[PYTHON], "known from 3.11 on")],
+        KNOWN,
+        "write several conditions, which must all match",
+    ),
+    (
         Construct::Backreference,
         "back references in a regular expression",
         &[(&[RUST, GO], INVALID)],
         KNOWN,
         "write each case as an object",
+    ),
+    (
+        Construct::Bell,
+        "`\\a` in a regular expression",
+        &[(&[NODE], "the letter")],
+        "U+0007",
+        "write `\\x07` instead",
     ),
     (
         Construct::BlankCount,
@@ -229,11 +256,35 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "write the character itself",
     ),
     (
+        Construct::ClassReference,
+        "a digit after `\\` in a class",
+        &[(&[RUST, GO, JAVA], INVALID)],
+        "a character by its octal number",
+        "write the character itself",
+    ),
+    (
         Construct::Digit,
         "digits (`\\d`)",
         DIGITS,
         "those of ASCII",
         "write `[0-9]` instead, or `0-9` in brackets",
+    ),
+    (
+        Construct::Dot,
+        "`.` in a regular expression with line breaks",
+        &[
+            (&[JAVA], "not `\\n`, `\\r`, U+0085, U+2028 and U+2029"),
+            (&[NODE], "not `\\n`, `\\r`, U+2028 and U+2029"),
+        ],
+        "not `\\n`",
+        "list what is excluded, such as `[^\\r\\n]`",
+    ),
+    (
+        Construct::EmptyIntersection,
+        "`&&` without a class on both sides",
+        &[(&[RUST], "no character is in both"), (&[JAVA], "an invalid pattern, or no operation")],
+        "the character",
+        "write `&` once for the character",
     ),
     (
         Construct::End,
@@ -264,11 +315,54 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "write the letters of both cases as classes, such as `[Ää]`",
     ),
     (
+        Construct::FoldedI,
+        "the letter `i` if its case is ignored",
+        &[(&[NODE], INVALID), (&[PYTHON], "U+0130 and U+0131 as well")],
+        "letters of ASCII",
+        "write the letters of both cases as classes, such as `[Ii]`",
+    ),
+    (
+        Construct::FoldedKOrS,
+        "the letters `k` and `s` if their case is ignored",
+        &[(&[JAVA], "letters of ASCII"), (&[NODE], INVALID)],
+        "U+212A and U+017F as well",
+        "write the letters of both cases as classes, such as `[Ss]`",
+    ),
+    (
+        Construct::ForwardReference,
+        "a reference to a group that has not ended",
+        &[(&[RUST, GO, PYTHON], INVALID), (&[JAVA], "no match"), (&[NODE], "the empty text")],
+        "",
+        "write each case as an object",
+    ),
+    (Construct::GroupName, "`_` in the name of a group", &[(&[JAVA], INVALID)], KNOWN, "write `(` instead"),
+    (
+        Construct::GroupNameBeyondAscii,
+        "the name of a group with characters beyond ASCII",
+        &[(&[GO, JAVA], INVALID)],
+        KNOWN,
+        "write `(` instead",
+    ),
+    (
+        Construct::Intersection,
+        "`&&` in a class",
+        &[(&[RUST, JAVA], "what is in both")],
+        "the character",
+        "list the characters of the class, or write `&` once for the character",
+    ),
+    (
         Construct::LateFlags,
         "flags after the beginning of a regular expression",
         &[(&[NODE], INVALID), (&[PYTHON], "an invalid pattern from 3.11 on")],
         KNOWN,
         "write the pattern without flags, and the letters of both cases as classes, such as `[Aa]`",
+    ),
+    (
+        Construct::LineEnd,
+        "`$` in a regular expression with line breaks",
+        &[(&[JAVA], "also before a last line break of any kind"), (&[PYTHON], "also before a last `\\n`")],
+        "only the end",
+        "compare texts with line breaks with `is one of` or `ends with`",
     ),
     (
         Construct::LineFlags,
@@ -299,6 +393,32 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "write several conditions, which must all match",
     ),
     (
+        Construct::LookBehindOfGroup,
+        "a look-behind with a repeated group of several texts",
+        &[(&[RUST, GO, JAVA], INVALID)],
+        KNOWN,
+        "write several conditions, which must all match",
+    ),
+    (
+        Construct::MissingReference,
+        "a reference to a group that there is not",
+        &[
+            (&[RUST, GO], INVALID),
+            (&[PYTHON], "an invalid pattern, or a character by its octal number"),
+            (&[JAVA], "no match, or a shorter number and other digits"),
+            (&[NODE], "a character by its octal number, or the digits"),
+        ],
+        "",
+        "write the text itself, or each case as an object",
+    ),
+    (
+        Construct::MultiLine,
+        "the flag `m` of a regular expression",
+        &[(&[NODE], INVALID), (&[JAVA], "a line ends with `\\r`, U+0085, U+2028 and U+2029 as well")],
+        "a line ends with `\\n`",
+        "write the pattern without flags: no other notation means the same to all SDKs",
+    ),
+    (
         Construct::NamedClass,
         "classes such as `[:alpha:]`",
         &[(&[RUST, GO], KNOWN)],
@@ -318,6 +438,20 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         &[(&[JAVA, NODE], INVALID)],
         KNOWN,
         "write `(` instead",
+    ),
+    (
+        Construct::NamedReference,
+        "`\\k<name>` in a regular expression",
+        &[(&[RUST, GO, PYTHON], INVALID)],
+        KNOWN,
+        "write each case as an object",
+    ),
+    (
+        Construct::NamedReferenceP,
+        "`(?P=name)` in a regular expression",
+        &[(&[PYTHON], KNOWN)],
+        INVALID,
+        "write each case as an object",
     ),
     (
         Construct::NegativeFlags,
@@ -355,6 +489,13 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "write `[^A-Za-z0-9_]` instead, outside of brackets",
     ),
     (
+        Construct::PaddedCount,
+        "a count with a zero before it",
+        &[(&[GO], "literal text")],
+        "a count",
+        "write the count without the zero",
+    ),
+    (
         Construct::Possessive,
         "repetitions of repetitions",
         &[(&[RUST], "a repetition of the repetition")],
@@ -363,6 +504,7 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
     ),
     (Construct::PropertyOfCategory, PROPERTY, OF_CATEGORY, KNOWN, LIST),
     (Construct::PropertyOfJava, PROPERTY, OF_JAVA, KNOWN, LIST),
+    (Construct::PropertyOfPosix, PROPERTY, OF_POSIX, KNOWN, LIST),
     (Construct::PropertyOfRust, PROPERTY, OF_RUST, KNOWN, LIST),
     (Construct::PropertyOfScript, PROPERTY, OF_SCRIPT, KNOWN, LIST),
     (
@@ -387,11 +529,18 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "write the character itself",
     ),
     (
-        Construct::SetOperation,
-        "operations on classes",
-        &[(&[RUST], "`&&`, `--` and `~~`"), (&[JAVA], "only `&&`")],
-        "none, but characters",
+        Construct::SetDifference,
+        "`--` in a class",
+        &[(&[RUST], "the first class without the second one")],
+        "a range, or an invalid pattern",
         "list the characters of the class",
+    ),
+    (
+        Construct::SetOperation,
+        "`~~` in a class",
+        &[(&[RUST], "what is in one of both only")],
+        "the character",
+        "list the characters of the class, or write `~` once for the character",
     ),
     (
         Construct::ShortCode,
@@ -422,11 +571,46 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "write literal text, classes, groups and repetitions",
     ),
     (
+        Construct::UnknownNamedClass,
+        "`[:` and `:]` in a class",
+        &[(&[RUST, JAVA], "a nested class"), (&[GO], INVALID)],
+        "characters",
+        "list the characters of the class",
+    ),
+    (
+        Construct::UnsureReference,
+        "a reference to a group that may take no part",
+        &[(&[RUST, GO], INVALID), (&[NODE], "then, the empty text")],
+        "then, no match",
+        "write each case as an object",
+    ),
+    (
+        Construct::VariableLookBehind,
+        "a look-behind for texts of different lengths",
+        &[(&[RUST, GO, PYTHON], INVALID)],
+        KNOWN,
+        "write several conditions, which must all match",
+    ),
+    (
         Construct::Verbose,
         "`(?x)` in a regular expression",
         &[(&[GO, NODE], INVALID)],
         KNOWN,
         "write the pattern without blanks and without `(?x)`",
+    ),
+    (
+        Construct::VerboseClass,
+        "white space or `#` in a class after `(?x)`",
+        &[(&[RUST, JAVA], "skipped"), (&[GO, NODE], INVALID)],
+        "a character",
+        "write the pattern without blanks and without `(?x)`",
+    ),
+    (
+        Construct::VerticalTab,
+        "`\\v` in a regular expression",
+        &[(&[JAVA], "any vertical white space")],
+        "U+000B",
+        "write `\\x0b` instead",
     ),
     (
         Construct::Word,
@@ -444,6 +628,8 @@ impl Construct {
             self,
             Self::Border
                 | Self::Digit
+                | Self::FoldedI
+                | Self::FoldedKOrS
                 | Self::NotDigit
                 | Self::NotSpace
                 | Self::NotWord
@@ -471,6 +657,9 @@ fn is_mistake(does: &str) -> bool {
         "none, but characters",
         "the case counts",
         "the letter",
+        "a character by its octal number, or the digits",
+        "no match",
+        "no match, or a shorter number and other digits",
     ];
     MISTAKES.contains(&does) || does.contains("invalid")
 }
@@ -491,6 +680,12 @@ impl Fact {
                 Some((message, format!("{help}, or name only the SDKs that your services use with `sdks`")))
             }
         }
+    }
+
+    /// Returns whether an SDK can read it, in each of its versions.
+    pub(super) fn is_read_by(&self, sdk: Sdk) -> bool {
+        let groups = self.groups().into_iter().filter(|(group, _)| group.iter().any(|one| one.sdk() == sdk));
+        groups.into_iter().all(|(_, does)| !does.contains("invalid"))
     }
 
     /// Returns who of `sdks` does what.

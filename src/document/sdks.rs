@@ -14,13 +14,25 @@ use super::finding::{At, Finding, Part, add, shown};
 use super::node::PathStep;
 use super::portable::{Construct, not_portable};
 use crate::model::{
-    Condition, Content, NumberEquality, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, delivered_time,
-    is_big_decimal, is_blank, is_same_decimal, is_semver,
+    Condition, Content, NumberEquality, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, counted,
+    delivered_time, is_big_decimal, is_blank, is_same_decimal, is_semver, listed,
 };
 
-/// Returns whether an SDK of the team knows look-around and back references. Without a team, one does.
-pub(super) fn know_references(sdks: Sdks) -> bool {
-    sdks.is_empty() || [Sdk::Java, Sdk::Node, Sdk::Python].into_iter().any(|sdk| sdks.has(sdk))
+/// Returns why no SDK of the team can read a pattern with all of these. Without a team, all SDKs are asked.
+pub(super) fn unknown(constructs: &[Construct], sdks: Sdks) -> Option<String> {
+    let sdks = if sdks.is_empty() { Sdks::ALL } else { sdks };
+    let facts: Vec<Fact> = constructs.iter().filter_map(|construct| construct.fact()).collect();
+    let reads_all = |sdk| sdks.has(sdk) && facts.iter().all(|fact| fact.is_read_by(sdk));
+    if facts.is_empty() || Sdk::ALL.into_iter().any(reads_all) {
+        return None;
+    }
+    let reasons = facts.iter().map(|fact| format!("{} ({})", fact.about, fact.lists(sdks)));
+    Some(reasons.collect::<Vec<_>>().join(", "))
+}
+
+/// Returns whether the reason of Rust against a pattern is that of an SDK of the team.
+pub(super) fn reads_as_rust(sdks: Sdks) -> bool {
+    sdks.is_empty() || sdks.has(Sdk::Rust) || sdks.has(Sdk::Go)
 }
 
 /// Returns the findings on what the SDKs of a team do not agree about.
@@ -139,22 +151,53 @@ impl SdkChecker {
     }
 
     /// Adds one finding per fact, at the first object that it is about, because the objects of one condition usually
-    /// have the same form.
+    /// have the same form. It names the other ones, so that one correction is enough.
     fn condition(&mut self, condition: &Condition, at: &At<'_>) {
         let Condition { kind, predicate, objects, between, .. } = condition;
         let right = between.iter().flat_map(|between| between.right_objects.iter().enumerate());
         let all = objects.iter().enumerate().map(|one| ("objects", one));
         let all = all.chain(right.map(|one| ("rightObjects", one)));
-        let mut found: Vec<Fact> = Vec::new();
+        let mut found: Vec<Shared<'_>> = Vec::new();
         for (list, (index, object)) in all {
             for (fact, example) in disagreements(kind, predicate, object) {
-                if !found.contains(&fact) {
-                    self.add(&fact, &example, &at.key(list).item(index), Part::Value);
-                    found.push(fact);
+                match found.iter_mut().find(|one| one.fact == fact) {
+                    Some(one) => one.others.push(object),
+                    None => found.push(Shared { fact, example, list, index, others: Vec::new() }),
                 }
             }
         }
+        for Shared { fact, mut example, list, index, others } in found {
+            // The help on the flag, which Node does not know, makes it superfluous.
+            let folded = [Construct::FoldedI, Construct::FoldedKOrS];
+            if self.sdks.has(Sdk::Node) && folded.into_iter().any(|one| one.fact().as_ref() == Some(&fact)) {
+                continue;
+            }
+            if !others.is_empty() {
+                example.push_str(&format!("; the same of {}", some_of(&others)));
+            }
+            self.add(&fact, &example, &at.key(list).item(index), Part::Value);
+        }
     }
+}
+
+/// What SDKs differ about in some objects of a condition.
+struct Shared<'a> {
+    fact: Fact,
+    example: String,
+    /// The list and the place of the first object.
+    list: &'static str,
+    index: usize,
+    others: Vec<&'a str>,
+}
+
+/// Returns the first objects, in words.
+fn some_of(objects: &[&str]) -> String {
+    const MOST: usize = 20;
+    let mut names: Vec<String> = objects.iter().take(MOST).map(|one| format!("`{}`", shown(one))).collect();
+    if objects.len() > MOST {
+        names.push(counted(objects.len() - MOST, "other object"));
+    }
+    listed(&names)
 }
 
 /// Returns a serve as what users get of it: one value, or itself if it splits them.

@@ -85,7 +85,7 @@ pub use targeting::{Between, Condition, Content, Payload, Prerequisite, Rule, Ta
 pub use text::Color;
 pub(crate) use text::{chain, counted, cut, hex, html, listed, plain, similar_names};
 pub use thresholds::Thresholds;
-pub(crate) use time::{datetime_numbers, duration, rfc3339, seconds};
+pub(crate) use time::{datetime_numbers, duration, rfc3339, seconds, time_help};
 pub use tree::{Blob, Entries, EntryKind, MalformedTree, Tree, TreeEntry, Trees};
 pub use tree_diff::TreeDiff;
 pub use version::{Format, Version};

@@ -23,11 +23,24 @@ pub(crate) fn seconds(text: &str) -> Result<i64, String> {
     let seconds = Pieces::parse(text).ok().and_then(|pieces| {
         let offset = pieces.to_numeric_offset()?;
         let time = pieces.date().to_datetime(pieces.time()?);
-        Some(time.duration_since(EPOCH).as_secs() - i64::from(offset.seconds()))
+        // The parser reads a second 60 as 59. In conditions, it is the next minute.
+        let is_leap = text.get(16..19) == Some(":60");
+        let time = time.duration_since(EPOCH).as_secs() + i64::from(is_leap);
+        Some(time - i64::from(offset.seconds()))
     });
-    seconds.ok_or_else(|| {
-        format!("`{text}` is not a time: write it with a zone, such as `2024-12-31T23:59:59Z`")
-    })
+    seconds.ok_or_else(|| format!("`{text}` is not a time: {}", time_help(text)))
+}
+
+/// Returns what to write instead of a text that is not a time with a zone.
+pub(crate) fn time_help(text: &str) -> &'static str {
+    let has_time = |time: &str| time.starts_with(|first: char| first.is_ascii_digit());
+    let has_zone = |time: &str| time.ends_with(['Z', 'z']) || time.contains(['+', '-']);
+    match text.split_once(['T', 't', ' ']) {
+        Some((_, time)) if has_time(time) && has_zone(time) => {
+            "write a day, an hour and an offset that exist, such as `2024-12-31T23:59:59Z`"
+        }
+        _ => "write it with a zone, such as `2024-12-31T23:59:59Z`",
+    }
 }
 
 /// Parses a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once and the
@@ -129,6 +142,20 @@ mod tests {
         assert_eq!(seconds("2026-01-02T04:04:05+01:00"), Ok(1_767_323_045));
         for bad in ["", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", "now", "1767323045"] {
             assert!(seconds(bad).is_err(), "{bad}");
+        }
+        assert_eq!(seconds("2026-12-31T23:59:60Z"), seconds("2027-01-01T00:00:00Z"));
+        for (bad, is_complete) in [
+            ("2026-02-30T00:00:00Z", true),
+            ("2026-01-01T24:00:00Z", true),
+            ("2026-01-01T00:00:00+99:00", true),
+            ("2026-13-02 03:04:05-01:00", true),
+            ("2026-02-30T00:00:00", false),
+            ("2026-02-30", false),
+            ("noT+", false),
+        ] {
+            let said = seconds(bad).unwrap_err();
+            assert_eq!(said.contains("that exist"), is_complete, "{said}");
+            assert_ne!(said.contains("with a zone"), is_complete, "{said}");
         }
         assert_eq!(rfc3339(1_767_323_045), "2026-01-02T03:04:05Z");
         assert_eq!(rfc3339(i64::MAX), i64::MAX.to_string());

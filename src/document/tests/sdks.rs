@@ -194,6 +194,24 @@ fn all_disagreements_of_a_condition_are_found_at_once() {
     assert_eq!(places, [r"'\d'", r"'\w'"].map(|part| u32::try_from(line.find(part).unwrap()).unwrap() + 1));
 }
 
+/// One round of corrections is enough.
+#[test]
+fn a_disagreement_names_all_objects_that_it_is_about() {
+    let of = |objects: &str| {
+        condition(&format!("{{ type: number, subject: a, predicate: \"=\", objects: [{objects}] }}"))
+    };
+    let message = |text: &str| findings(text, "rust go").remove(0).message;
+    let all = message(&of("1, 16777217, 2, 16777219, 1700000001"));
+    assert!(all.ends_with("in Go; the same of `16777219` and `1700000001`"), "{all}");
+    let many: Vec<String> = (0..30).map(|number| (1_700_000_000 + number).to_string()).collect();
+    assert!(message(&of(&many.join(", "))).ends_with("`1700000020` and 9 other objects"));
+    let text = condition(
+        "{ type: number, subject: a, predicate: between, leftPredicate: \">\", objects: [16777217], rightPredicate: \"<\", \
+         rightObjects: [16777219] }",
+    );
+    assert!(message(&text).ends_with("the same of `16777219`"));
+}
+
 /// What an example says of Go is not so in the other SDKs.
 #[test]
 fn the_example_of_a_float_is_one_where_the_sdks_differ() {
@@ -302,7 +320,7 @@ fn every_construct_is_named_for_the_sdks_that_differ() {
         (r"\w", "rust python"),
         (r"\bfoo\b", "go java"),
         (r"\bfoo\b", "java node"),
-        ("[a-c&&b]", "java rust"),
+        ("[a-c&&b]", "java go"),
         ("[a[b]]", "go rust"),
         ("a**", "go rust"),
         ("a{1001}", "go rust"),
@@ -320,6 +338,28 @@ fn every_construct_is_named_for_the_sdks_that_differ() {
         // What the SDKs agree about does not hide what they do not.
         (r"(?i)\w+", "go rust"),
         (r"(?P<n>a)\p{L}", "go python"),
+        (r"\s", "go java"),
+        (r"\a", "node rust"),
+        (r"\v", "java rust"),
+        ("a{01}", "go rust"),
+        ("a{1,01}", "go java"),
+        ("[a--b]", "java rust"),
+        ("[a~~b]", "java rust"),
+        ("[a&&]", "java rust"),
+        ("[[:foo:]]", "go rust"),
+        ("(?<a_b>x)", "java rust"),
+        ("(?<é>x)", "go rust"),
+        ("(?m)a$", "java rust"),
+        ("(?i)test", "java rust"),
+        ("(?i)[h-j]", "python go"),
+        ("(?x)[a b]", "python java"),
+        ("(?s)^a.*b$", "python rust"),
+        (r"a\n$", "python go"),
+        (r"a\r\n$", "java node"),
+        (r".\r", "java rust"),
+        (r".\r", "node python"),
+        ("^😀.$", "node rust"),
+        ("😀[^x]?", "node java"),
     ] {
         assert_eq!(findings(&pattern(own), sdks).len(), 1, "{own}");
         assert!(findings(&pattern(own), "rust").is_empty(), "{own}");
@@ -337,6 +377,16 @@ fn every_construct_is_named_for_the_sdks_that_differ() {
         ("(?i)(?s)a", "rust go java python"),
         ("a(?i)b", "rust go java"),
         ("(?i)ä", "rust go python"),
+        ("(?i)test", "rust go python"),
+        ("(?i)i", "rust go java"),
+        ("(?m)a$", "rust go python"),
+        ("(?m)abc", "rust go python"),
+        (r"a\n$", "rust go node"),
+        (r"[\s\S]+", "rust go java node python"),
+        (r"\p{Lu}", "rust go java"),
+        ("[a--b]", "rust"),
+        ("[a-c&&b]", "rust java"),
+        ("a{10}", "rust go java node python"),
     ] {
         assert_eq!(findings(&pattern(own), sdks), [], "{own} {sdks}");
     }
@@ -459,6 +509,20 @@ fn a_pattern_that_an_sdk_in_use_knows_is_no_error() {
         for sdks in ["rust", "go rust"] {
             assert_eq!(all(pattern, sdks), (vec![("bad-regex", "error")], false), "{pattern} {sdks}");
         }
+    }
+    for pattern in [r"(a)\2", r"(a\1)", "(?<=a|bc)d"] {
+        assert_eq!(all(pattern, "python"), (vec![("bad-regex", "error")], false), "{pattern}");
+        let both = all(pattern, "node python");
+        assert!(both.1 && both.0.contains(&("sdk-disagreement", "warning")), "{pattern} {both:?}");
+    }
+    for (pattern, reads, others) in [
+        (r"(?<n>a)\k<n>", "node java", "python"),
+        ("(?>a)", "java", "node rust"),
+        (r"[\1]", "node python", "java go"),
+        ("(?<=(?:a|b){2})x", "node python", "java"),
+    ] {
+        assert!(all(pattern, reads).1, "{pattern}");
+        assert_eq!(all(pattern, others), (vec![("bad-regex", "error")], false), "{pattern}");
     }
     // What nobody knows stays an error.
     for pattern in ["(?=a", "(?=a)(", r"(a)\1*[", "["] {
