@@ -4,6 +4,7 @@ mod check;
 mod compared;
 mod condition;
 mod dialects;
+mod evident;
 mod exclusion;
 mod expectation;
 mod facts;
@@ -229,7 +230,9 @@ impl File<'_> {
     fn checked(&self, tree: &Syntax<'_>) -> Document {
         let mut findings = tree.findings.clone();
         let mut document = RawDocument::default();
-        match tree.root.as_ref().filter(|root| !is_empty(root)) {
+        let evident = tree.root.as_ref().and_then(|root| evident::evident(root, &mut findings));
+        let root = evident.as_ref().or(tree.root.as_ref());
+        match root.filter(|root| !is_empty(root)) {
             Some(root) => {
                 document = shape::document(root, &mut findings);
                 findings.extend(meaning::check(&document, self.kind, self.sdks));
@@ -258,8 +261,8 @@ impl File<'_> {
             fragment = Fragment::of(&document);
         }
         mistake::name_comments(self.text, &mut findings);
-        finding::merge_tags(&mut findings, tree.root.as_ref());
-        finding::merge_ends(&mut findings, tree.root.as_ref());
+        finding::merge_tags(&mut findings, root);
+        finding::merge_ends(&mut findings, root);
         // The markers cause the other findings, so the conflict replaces them; valid text may contain a
         // marker line.
         if let Some(conflict) = conflict_marker(self.text).filter(|_| payload.is_none()) {
@@ -268,7 +271,7 @@ impl File<'_> {
         if self.kind.can().evaluate {
             findings.iter_mut().for_each(Finding::explain);
         }
-        let diagnostics = finding::diagnose(self.path, self.text, tree.root.as_ref(), findings);
+        let diagnostics = finding::diagnose(self.path, self.text, root, findings);
         Document { payload, diagnostics, outline, fragment }
     }
 }

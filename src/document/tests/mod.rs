@@ -2,6 +2,7 @@
 
 mod checks;
 mod equality;
+mod evident;
 mod examples;
 mod exclusion;
 mod expectations;

@@ -1,0 +1,53 @@
+//! The tree of a document as its author evidently meant it.
+//!
+//! Some mistakes tear one part of a document into several: a dash too many, brackets that are missing. Each piece would
+//! have findings, and who followed them all would get another meaning. Here, such a part is put together and gets one
+//! error, so that the checks see what is meant. A part that could mean something else stays as it is.
+
+mod dashes;
+mod objects;
+
+use super::finding::Finding;
+use super::node::{Node, NodeKind, scalar};
+
+/// Returns `root` with what is put together, and adds a finding for each such part; none if nothing is.
+pub(super) fn evident(root: &Node, findings: &mut Vec<Finding>) -> Option<Node> {
+    part("", root, findings)
+}
+
+/// Does the same for the value of the key `name`, or for an item of its list.
+fn part(name: &str, node: &Node, findings: &mut Vec<Finding>) -> Option<Node> {
+    let own = match &node.kind {
+        NodeKind::Mapping(entries) => objects::listed(entries, findings).map(NodeKind::Mapping),
+        NodeKind::Sequence(items) => dashes::joined(name, items, findings).map(NodeKind::Sequence),
+        NodeKind::Refused | NodeKind::Scalar(..) => None,
+    };
+    let inner = match own.as_ref().unwrap_or(&node.kind) {
+        NodeKind::Mapping(entries) => {
+            let values =
+                entries.iter().map(|(key, value)| part(scalar(key).unwrap_or_default(), value, findings));
+            replaced(values.collect()).map(|values| {
+                let entries = entries.iter().zip(values);
+                let entry = |((key, old), new): (&(Node, Node), Option<Node>)| {
+                    (key.clone(), new.unwrap_or_else(|| old.clone()))
+                };
+                NodeKind::Mapping(entries.map(entry).collect())
+            })
+        }
+        NodeKind::Sequence(items) => {
+            let values = items.iter().map(|item| part(name, item, findings));
+            replaced(values.collect()).map(|values| {
+                let items = items.iter().zip(values);
+                NodeKind::Sequence(items.map(|(old, new)| new.unwrap_or_else(|| old.clone())).collect())
+            })
+        }
+        NodeKind::Refused | NodeKind::Scalar(..) => None,
+    };
+    let kind = inner.or(own)?;
+    Some(Node { id: node.id, span: node.span, raw: node.raw.clone(), kind })
+}
+
+/// Returns `values` if one of them differs from the tree. Most trees are not copied.
+fn replaced(values: Vec<Option<Node>>) -> Option<Vec<Option<Node>>> {
+    values.iter().any(Option::is_some).then_some(values)
+}
