@@ -193,18 +193,26 @@ const TABLE: &[TypeRow] = &[
             ),
         ],
     ),
-    ("number", ORDERED),
-    ("semver", ORDERED),
+    ("number", NUMBERS),
+    ("semver", VERSIONS),
     (
         "datetime",
         &[
             (
                 "after",
-                &[ABOVE, AT_LEAST, &["after", "dateafter", "isafter", "from", "since", "later", "laterthan"]],
+                &[
+                    ABOVE,
+                    AT_LEAST,
+                    &["after", "dateafter", "isafter", "from", "since", "later", "laterthan", "newerthan"],
+                ],
             ),
             (
                 "before",
-                &[BELOW, AT_MOST, &["before", "datebefore", "isbefore", "until", "earlier", "earlierthan"]],
+                &[
+                    BELOW,
+                    AT_MOST,
+                    &["before", "datebefore", "isbefore", "until", "earlier", "earlierthan", "olderthan"],
+                ],
             ),
             ("between", &[BETWEEN]),
         ],
@@ -232,16 +240,35 @@ const TABLE: &[TypeRow] = &[
     ),
 ];
 
-/// The predicates of numbers and versions. Both compare with a list, so that `in` is `=`.
-const ORDERED: &[(&str, &[Names])] = &[
-    ("=", &[EQUAL, IN, &["numeq", "semvereq", "semverequal", "semverequals"]]),
-    ("!=", &[NOT_EQUAL, NOT_IN, &["numne", "numneq", "semverneq", "semvernotequal"]]),
-    (">", &[ABOVE, &["numgt", "semvergt", "semvergreaterthan", "after", "newerthan"]]),
-    (">=", &[AT_LEAST, &["numgte", "semvergte", "semvergreaterthanorequal"]]),
-    ("<", &[BELOW, &["numlt", "semverlt", "semverlessthan", "before", "olderthan"]]),
-    ("<=", &[AT_MOST, &["numlte", "semverlte", "semverlessthanorequal"]]),
+/// The predicates of numbers. Both these and versions compare with a list, so that `in` is `=`. Who is older has a larger
+/// number.
+const NUMBERS: &[(&str, &[Names])] = &[
+    ("=", EQUALS),
+    ("!=", DIFFERS),
+    (">", &[ABOVE, IS_ABOVE, &["olderthan"]]),
+    (">=", IS_AT_LEAST),
+    ("<", &[BELOW, IS_BELOW, &["youngerthan"]]),
+    ("<=", IS_AT_MOST),
     ("between", &[BETWEEN]),
 ];
+
+/// The predicates of versions. What is older has a smaller one.
+const VERSIONS: &[(&str, &[Names])] = &[
+    ("=", EQUALS),
+    ("!=", DIFFERS),
+    (">", &[ABOVE, IS_ABOVE, &["newerthan"]]),
+    (">=", IS_AT_LEAST),
+    ("<", &[BELOW, IS_BELOW, &["olderthan"]]),
+    ("<=", IS_AT_MOST),
+    ("between", &[BETWEEN]),
+];
+
+const EQUALS: &[Names] = &[EQUAL, IN, &["numeq", "semvereq", "semverequal", "semverequals"]];
+const DIFFERS: &[Names] = &[NOT_EQUAL, NOT_IN, &["numne", "numneq", "semverneq", "semvernotequal"]];
+const IS_ABOVE: Names = &["numgt", "semvergt", "semvergreaterthan", "after"];
+const IS_AT_LEAST: &[Names] = &[AT_LEAST, &["numgte", "semvergte", "semvergreaterthanorequal"]];
+const IS_BELOW: Names = &["numlt", "semverlt", "semverlessthan", "before"];
+const IS_AT_MOST: &[Names] = &[AT_MOST, &["numlte", "semverlte", "semverlessthanorequal"]];
 
 /// What other tools call each type.
 const TYPES: &[(&str, Names)] = &[
@@ -543,6 +570,14 @@ mod tests {
             ("string", "isn’t one of", Some("is not any of")),
             ("string", "NOT_IN", Some("is not any of")),
             ("string", "STR_STARTS_WITH", Some("starts with")),
+            // Who is older has a larger number, and what is older a smaller version.
+            ("number", "older than", Some(">")),
+            ("number", "younger than", Some("<")),
+            ("number", "newer than", None),
+            ("semver", "older than", Some("<")),
+            ("semver", "newer than", Some(">")),
+            ("datetime", "older than", Some("before")),
+            ("datetime", "newer than", Some("after")),
             ("string", "is one off", Some("is one of")),
             ("string", "is not one off", Some("is not any of")),
             ("string", "doesn't contian", Some("does not contain")),
