@@ -21,7 +21,7 @@ use super::check;
 use super::finding::lines;
 use super::finding::{Finding, add, shown};
 use super::mistake;
-use super::node::{Node, NodeKind, Position, Span, Style, quoted};
+use super::node::{Node, NodeKind, Position, Span, Style, quoted, scalar};
 
 /// The maximum nesting depth.
 pub(super) const DEEPEST: usize = 32;
@@ -196,6 +196,8 @@ struct Open {
 struct Builder<'t> {
     syntax: Syntax<'t>,
     open: Vec<Open>,
+    /// Whether the last value is absent and has an anchor, which comes next.
+    is_only_anchor: bool,
     /// The number of values.
     count: usize,
     documents: usize,
@@ -226,6 +228,7 @@ impl<'t> Builder<'t> {
         Self {
             syntax: Syntax { text, is_printable, ..Syntax::default() },
             open: Vec::new(),
+            is_only_anchor: false,
             count: 0,
             documents: 0,
             fatal: None,
@@ -274,11 +277,23 @@ impl<'t> Builder<'t> {
                 let node = self.node(NodeKind::Refused, at, 0..0);
                 self.value(node);
             }
-            Event::Anchor(..) => self.refuse(anchor(at, "an anchor (`&`)")),
-            Event::Scalar(text, style, _, _) => {
-                match span.tag_span().filter(|_| style == ScalarStyle::Plain && at.is_empty()) {
-                    Some(tag) => self.only_a_tag(tag),
-                    None => {
+            // It follows its value.
+            Event::Anchor(..) => {
+                self.refuse(anchor(at, "an anchor (`&`)"));
+                if std::mem::take(&mut self.is_only_anchor) {
+                    self.only_an_anchor(span);
+                }
+            }
+            Event::Scalar(text, style, id, _) => {
+                let is_absent = style == ScalarStyle::Plain && at.is_empty();
+                match span.tag_span().filter(|_| style == ScalarStyle::Plain) {
+                    Some(tag) if is_absent => self.only_a_tag(offset(tag.start)..offset(tag.end), mark(tag)),
+                    Some(tag) if self.is_denied_predicate(offset(tag.start)) => {
+                        let place = Span { start: mark(tag).start, end: at.end };
+                        self.only_a_tag(offset(tag.start)..offset(span.end), place);
+                    }
+                    None if is_absent && id != 0 => self.is_only_anchor = true,
+                    _ => {
                         self.refuse_tag(span);
                         self.scalar(text.into_owned(), style, span);
                     }
@@ -303,12 +318,28 @@ impl<'t> Builder<'t> {
 
     /// Reads a value that is a tag and nothing else, which it was not meant to be: `!=` and `!contains` are
     /// predicates elsewhere.
-    fn only_a_tag(&mut self, tag: ParserSpan) {
-        let (at, raw) = (mark(tag), offset(tag.start)..offset(tag.end));
+    fn only_a_tag(&mut self, raw: Range<usize>, at: Span) {
         let text = self.syntax.text.get(raw.clone()).unwrap_or_default().trim_end().to_owned();
         let help = format!("put the value in quotes: `{}`", quoted(&shown(&text)));
         self.refuse(Finding::at(&check::YAML_TAG, at, "a value without quotes begins with `!`").help(help));
         let node = self.node(NodeKind::Scalar(text, Style::Quoted), at, raw);
+        self.value(node);
+    }
+
+    /// Returns whether the next value, with a tag here, is the predicate of a condition: `!starts with` is one elsewhere.
+    fn is_denied_predicate(&self, tag: usize) -> bool {
+        let key = self.open.last().and_then(|open| open.key.as_ref()).and_then(scalar);
+        let tag = self.syntax.text.get(tag..).unwrap_or_default();
+        matches!(key, Some("predicate" | "operator" | "op"))
+            && !tag.starts_with("!!")
+            && !tag.starts_with("!<")
+    }
+
+    /// Reads a value that is an anchor and nothing else, which it was not meant to be: it is a text, not absent.
+    fn only_an_anchor(&mut self, anchor: ParserSpan) {
+        let raw = offset(anchor.start)..offset(anchor.end);
+        let text = self.syntax.text.get(raw.clone()).unwrap_or_default().trim_end().to_owned();
+        let node = self.node(NodeKind::Scalar(text, Style::Quoted), mark(anchor), raw);
         self.value(node);
     }
 

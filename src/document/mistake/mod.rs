@@ -12,7 +12,7 @@ use super::check;
 use super::finding::lines;
 use super::finding::{Finding, Spot};
 use super::node::{Position, Span};
-use super::shape::is_known_key;
+use super::shape::{are_siblings, is_known_key};
 use crate::model::escaped;
 use brackets::{bad_escape, flow, reserved, trailing};
 
@@ -472,6 +472,15 @@ fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
         let message = "a document has keys at its top, not a list";
         return Some(Found::new(first, 0, 1, message, "remove the dash"));
     }
+    let beside = sibling(lines, at).filter(|beside| beside.content != line.indent && !line.has_dash());
+    if let Some(beside) = beside.filter(|beside| {
+        let is_key = inner.at == line.indent && (inner.is_item || above.colon.is_none());
+        is_key && beside.content < line.indent
+    }) {
+        let (name, other, spaces) = (escaped(line.key()), escaped(beside.key()), beside.content);
+        let message = format!("`{name}` is not indented like `{other}`, which belongs to the same part");
+        return here(message, format!("indent it by {spaces} spaces"));
+    }
     if inner.at == line.indent && inner.is_item && !line.has_dash() {
         let spaces = lines[inner.line].content;
         let message = "the next item of the list begins here, and it has no dash".to_owned();
@@ -504,12 +513,19 @@ fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
         );
     }
     if inner.at != line.indent {
-        let nearest =
-            open_columns(lines, at).into_iter().min_by_key(|column| column.abs_diff(line.indent))?;
+        let nearest = match beside {
+            Some(beside) => beside.content,
+            None => open_columns(lines, at).into_iter().min_by_key(|column| column.abs_diff(line.indent))?,
+        };
         let message = format!("no line above is indented by {} spaces", line.indent);
         return here(message, format!("indent it by {nearest} spaces"));
     }
     None
+}
+
+/// Returns the nearest line above with a key that belongs into the same mapping as that of the line `at`.
+fn sibling<'a, 'l>(lines: &'l [Line<'a>], at: usize) -> Option<&'l Line<'a>> {
+    lines[..at].iter().rev().find(|above| are_siblings(above.key(), lines[at].key()))
 }
 
 /// Returns the mistake of a line that is indented by more than a key that has a value.

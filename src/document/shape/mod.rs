@@ -36,6 +36,12 @@ pub(super) fn is_known_key(name: &str) -> bool {
         .any(|keys| keys.contains(&name))
 }
 
+/// Returns whether two keys belong into the same mapping.
+pub(super) fn are_siblings(one: &str, other: &str) -> bool {
+    let all = [DOCUMENT, CONTENT, RULE, CONDITION, SERVE, VARIATION, PREREQUISITE];
+    one != other && all.iter().any(|keys| keys.contains(&one) && keys.contains(&other))
+}
+
 /// Reads `root` as a document. Reports values that cannot be read and leaves them out.
 pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument {
     let mut reader = ShapeReader::new(findings);

@@ -67,3 +67,67 @@ fn a_dash_before_a_key_of_the_item_above_is_one_finding() {
         "write a space in place of the dash before `subject`, `predicate` and `objects`, which belong to the condition above",
     );
 }
+
+/// Braces have no dash to remove, and two items with the same key are two.
+#[test]
+fn items_are_put_together_only_if_they_are_parts_of_one() {
+    let found = featureprobe(&DOCUMENT.replace(
+        "        - type: string\n          subject: country\n          predicate: is one of\n          objects: [\"AT\", \"CH\"]\n",
+        "        - { type: string, subject: country }\n        - { predicate: is one of, objects: [AT, CH] }\n",
+    ));
+    let [one] = &found.diagnostics[..] else { panic!("{found:#?}") };
+    let help = "write `predicate` and `objects` into the condition above";
+    assert_eq!((one.id, one.help.as_deref()), ("missing-field", Some(help)));
+    for (from, to) in [
+        ("      serve: {", "    - name: others\n      serve: {"),
+        ("      serve: {", "    - conditions: []\n      serve: {"),
+        ("      serve: { variation: \"on\" }\n", "    - rollout: 10\n"),
+    ] {
+        let found = featureprobe(&DOCUMENT.replace(from, to)).diagnostics;
+        assert!(found.len() > 1, "{to}: {found:#?}");
+    }
+}
+
+/// What is put together is checked as one.
+#[test]
+fn a_part_that_is_put_together_has_its_other_findings() {
+    let text = DOCUMENT
+        .replace("      serve: {", "    - serve: {")
+        .replace("predicate: is one of", "predicate: is one off")
+        .replace("{ variation: \"on\" }", "{ variation: \"onn\" }");
+    let found = featureprobe(&text);
+    assert_eq!(
+        super::found(&found),
+        ["13:22 unknown-predicate", "16:7 missing-field", "16:27 unknown-variation"]
+    );
+}
+
+#[test]
+fn objects_in_braces_without_brackets_are_one_finding() {
+    solved(
+        "objects: [\"18\"]",
+        "objects: 18, 21",
+        "15:91 wrong-type",
+        "`objects` is a list, not `18, 21`",
+        "write `objects: [\"18\", \"21\"]`",
+    );
+    solved(
+        "rightObjects: [\"65\"]",
+        "rightObjects: 60, \"65\", 70",
+        "15:134 wrong-type",
+        "`rightObjects` is a list, not `60, 65, 70`",
+        "write `rightObjects: [\"60\", \"65\", \"70\"]`",
+    );
+}
+
+/// The help on an indentation is that of the keys beside which the key belongs.
+#[test]
+fn a_key_that_is_too_deep_is_to_be_indented_like_those_of_its_part() {
+    for blanks in [7, 8, 9, 10] {
+        let to = format!("{}serve: {{", " ".repeat(blanks));
+        let found = featureprobe(&DOCUMENT.replace("      serve: {", &to)).diagnostics;
+        let [one] = &found[..] else { panic!("{blanks}: {found:#?}") };
+        assert_eq!((one.line, one.id), (16, "syntax"), "{blanks}");
+        assert_eq!(one.help.as_deref(), Some("indent it by 6 spaces"), "{blanks}: {one:#?}");
+    }
+}
