@@ -4,6 +4,7 @@
 //! Who removes such a key changes who is served what, so a help says so, or writes what means the same.
 
 use super::dialects;
+use super::finding::shown;
 use super::foreign::ForeignKey;
 use super::meant;
 use super::node::{Node, NodeKind, field, quoted, scalar};
@@ -35,7 +36,7 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
             value_if(!truth(value)?, beside)
         }
         ("a rule", "enabled" | "isenabled" | "on" | "active") => Some(switch(what, truth(value)?)),
-        ("a rule", "disabled" | "disable" | "isdisabled" | "off" | "inactive") => {
+        ("a rule", "disabled" | "disable" | "isdisabled" | "off" | "inactive" | "skip") => {
             Some(switch(what, !truth(value)?))
         }
         // Alone, it is an attribute.
@@ -60,7 +61,12 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
         ("a rule", _) if is_of_mappings(value) => {
             let help = match Quantifier::of(plain)? {
                 Quantifier::All if field(beside, "conditions").is_none() => {
-                    format!("write `conditions` instead of `{plain}`")
+                    let is_own = |key: &&str| {
+                        let letters = key.chars().filter(|c| !matches!(c, '_' | '-'));
+                        letters.flat_map(char::to_lowercase).eq(plain.chars())
+                    };
+                    let name = beside.iter().filter_map(|(key, _)| scalar(key)).find(is_own);
+                    format!("write `conditions` instead of `{}`", shown(name.unwrap_or(plain)))
                 }
                 quantifier => quantifier.help().to_owned(),
             };

@@ -35,7 +35,7 @@ pub(super) fn listed(entries: &[(Node, Node)], findings: &mut Vec<Finding>) -> O
 /// Returns whether a key without a value is probably an object.
 fn is_object((key, value): &(Node, Node)) -> bool {
     let is_key = |name: &str| CONDITION.contains(&name);
-    let is_free = |name: &str| !is_key(name) && meant::without_blank(name, is_key).is_none();
+    let is_free = |name: &str| !is_key(name) && !meant::is_entry(name, is_key);
     is_word(key) && scalar(key).is_some_and(is_free) && value.is_null() && value.span.is_empty()
 }
 

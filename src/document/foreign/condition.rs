@@ -3,10 +3,11 @@
 use super::ForeignKey;
 use super::names::own_of;
 use crate::document::check::quoted as in_backticks;
+use crate::document::compared::ComparedObject;
 use crate::document::dialects;
 use crate::document::finding::shown;
 use crate::document::meant;
-use crate::document::node::{Node, NodeKind, field, is_null, quoted, scalar};
+use crate::document::node::{Node, NodeKind, Style, field, is_null, quoted, scalar};
 use crate::model::{CONDITION_TYPES, is_accepted_time, is_semver, listed};
 
 /// Returns what a key of a condition means that is an attribute or a predicate, with what it is compared:
@@ -19,7 +20,13 @@ pub(super) fn comparison(
 ) -> Option<ForeignKey> {
     let is_attribute = matches!(plain, "key" | "name") || own_of("a condition", plain).is_none();
     if beside.len() == 1 && is_attribute {
-        let help = format!("write `{}`", shorthand(name, value)?);
+        let help = match shorthand(name, value) {
+            Some(condition) => format!("write `{condition}`"),
+            None => format!(
+                "write a condition that says the same: its `type`, `subject: {}`, `predicate` and `objects`",
+                quoted(&shown(name))
+            ),
+        };
         return Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] });
     }
     let objects = objects_of(value)?;
@@ -31,8 +38,7 @@ pub(super) fn comparison(
     // What the patterns of `LIKE` mean, its own key says.
     let is_like = plain.contains("like");
     let (own, predicate) = types.iter().find(own).filter(|_| !has_predicate && !is_like && !has_objects)?;
-    let predicate =
-        if predicate.starts_with(char::is_alphabetic) { (*predicate).to_owned() } else { quoted(predicate) };
+    let predicate = in_condition(predicate);
     let (own, stands_for): (_, &[_]) = match kind {
         Some(_) => (String::new(), &["predicate", "objects"]),
         None => (format!("type: {own}, "), &["type", "predicate", "objects"]),
@@ -57,33 +63,84 @@ pub(super) fn segment(value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKe
     Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] })
 }
 
-/// Returns the condition that an attribute with its values means.
+/// Returns the condition that an attribute with its values means; none if a sign in them, or their type, could mean
+/// something else: a condition that looks right and matches others is worse than none.
 pub(super) fn shorthand(subject: &str, values: &Node) -> Option<String> {
     let subject = quoted(&shown(subject));
+    let write = |kind: &str, predicate: &str, objects: &str| {
+        format!("type: {kind}, subject: {subject}, predicate: {predicate}, objects: [{objects}]")
+    };
     // `{ country: { in: [AT] } }`
     if let NodeKind::Mapping(entries) = &values.kind {
         let [(predicate, values)] = entries.as_slice() else { return None };
         let types = dialects::other_types("", scalar(predicate)?);
-        let (kind, predicate) = types.first()?;
-        let (predicate, objects) = (quoted(predicate), objects_of(values)?);
-        return Some(format!(
-            "type: {kind}, subject: {subject}, predicate: {predicate}, objects: [{objects}]"
-        ));
+        let (texts, objects) = (texts_of(values)?, objects_of(values)?);
+        let (kind, predicate) = types.iter().find(|(kind, _)| texts.iter().all(|one| takes(kind, one)))?;
+        let is_pattern = *predicate == "contains" && objects.contains('%');
+        return (!is_pattern).then(|| write(kind, &quoted(predicate), &objects));
     }
-    let objects = objects_of(values)?;
-    Some(format!("type: string, subject: {subject}, predicate: is one of, objects: [{objects}]"))
+    let texts = texts_of(values)?;
+    if let [one] = texts.as_slice() {
+        let denied = ["!=", "!", "not ", "NOT "].iter().find_map(|sign| one.strip_prefix(*sign));
+        if let Some(denied) = denied.map(str::trim).filter(|denied| is_plain(denied)) {
+            return Some(write("string", "is not any of", &quoted(&shown(denied))));
+        }
+        if let Some(ComparedObject::With(predicate, number)) = meant::compared_number(one) {
+            return Some(write("number", &quoted(predicate), &quoted(&number)));
+        }
+    }
+    let objects = objects_of(values).filter(|_| texts.iter().all(|one| is_plain(one)))?;
+    let are_numbers = is_unquoted(values) && texts.iter().all(|one| takes("number", one));
+    Some(match are_numbers {
+        // Two numbers can be a range.
+        true if texts.len() == 2 => return None,
+        true => write("number", "\"=\"", &objects),
+        false => write("string", "is one of", &objects),
+    })
+}
+
+/// Returns a predicate as a condition has it.
+fn in_condition(predicate: &str) -> String {
+    if predicate.starts_with(char::is_alphabetic) { predicate.to_owned() } else { quoted(predicate) }
+}
+
+/// Returns whether a text has no sign that compares elsewhere: a range, a negation, a pattern.
+fn is_plain(text: &str) -> bool {
+    let signs = ['!', '=', '<', '>', '^', '~', '≠', '≤', '≥', '/', '%'];
+    let lower = text.to_lowercase();
+    let is_sign = text.starts_with(signs) || text.contains('*') || lower.starts_with("not ");
+    !text.is_empty() && !is_sign && meant::compared_number(text).is_none()
+}
+
+fn is_unquoted(values: &Node) -> bool {
+    match &values.kind {
+        NodeKind::Scalar(_, style) => *style == Style::Plain,
+        NodeKind::Sequence(items) => items.iter().all(is_unquoted),
+        NodeKind::Mapping(_) | NodeKind::Refused => false,
+    }
+}
+
+/// Returns whether a condition of this type can have the object.
+fn takes(kind: &str, object: &str) -> bool {
+    match kind {
+        "number" => object.parse::<f64>().is_ok(),
+        "semver" => is_semver(object),
+        "datetime" => is_accepted_time(object),
+        _ => true,
+    }
 }
 
 /// Returns a text, or several, as they stand between the brackets of a list.
 pub(super) fn objects_of(value: &Node) -> Option<String> {
-    let texts: Vec<String> = match &value.kind {
-        NodeKind::Scalar(text, _) if !is_null(text) => vec![text.clone()],
-        NodeKind::Sequence(items) => {
-            items.iter().map(|item| scalar(item).map(str::to_owned)).collect::<Option<_>>()?
-        }
-        _ => return None,
-    };
-    meant::list(&texts).filter(|objects| !objects.is_empty())
+    meant::list(&texts_of(value)?).filter(|objects| !objects.is_empty())
+}
+
+fn texts_of(value: &Node) -> Option<Vec<String>> {
+    match &value.kind {
+        NodeKind::Scalar(text, _) if !is_null(text) => Some(vec![text.clone()]),
+        NodeKind::Sequence(items) => items.iter().map(|item| scalar(item).map(str::to_owned)).collect(),
+        _ => None,
+    }
 }
 
 /// Returns the text that an object means which is a mapping: `{ value: 18 }`, or `a: b` without quotes.
@@ -121,15 +178,8 @@ pub(in crate::document) fn types(predicate: Option<&Node>, objects: Option<&Node
         Some(NodeKind::Sequence(items)) => items.iter().filter_map(scalar).collect(),
         _ => Vec::new(),
     };
-    let takes = |kind: &&&str| {
-        objects.iter().all(|object| match **kind {
-            "number" => object.parse::<f64>().is_ok(),
-            "semver" => is_semver(object),
-            "datetime" => is_accepted_time(object),
-            _ => true,
-        })
-    };
-    let fitting: Vec<&str> = types.iter().filter(takes).copied().collect();
+    let takes_all = |kind: &&&str| objects.iter().all(|object| takes(kind, object));
+    let fitting: Vec<&str> = types.iter().filter(takes_all).copied().collect();
     if objects.is_empty() || fitting.is_empty() { types } else { fitting }
 }
 

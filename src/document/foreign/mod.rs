@@ -15,21 +15,24 @@ pub(super) use condition::{missing_type, object, types, values};
 pub(super) use list::{list_of, not_a_list};
 pub(super) use place::{Misplaced, is_in_items, wrapped};
 pub(super) use prerequisite::{missing_return_type, missing_value};
-pub(super) use serve::{ReadVariations, bare_split, missing_in_variation, not_a_serve, select, variation};
+pub(super) use serve::{
+    ReadVariations, bare_split, chosen, missing_in_variation, not_a_serve, select, variation,
+};
 
-use self::condition::{comparison, segment};
-use self::names::{SERVES, own_of, plain};
+use self::condition::{comparison, objects_of, segment};
+use self::names::{SERVES, SHARES, meant_field, own_of, plain};
 use self::prerequisite::prerequisite;
-use self::serve::{needs, serve};
-use super::check::ROLLOUT;
+use self::serve::{needs, serve, shares};
 use super::finding::shown;
 use super::meant;
 use super::modifier::{self, truth, truth_of};
 use super::node::{Node, NodeKind, field, is_null, quoted, scalar};
 use super::shape::CONTENT;
+use crate::model::rfc3339;
 
 /// What an unknown key means.
 pub(super) struct ForeignKey {
+    /// Empty if another key of its mapping has the help on both.
     pub(super) help: String,
     /// The keys in whose place it stands.
     pub(super) stands_for: &'static [&'static str],
@@ -55,12 +58,13 @@ pub(super) fn key(
     modifier::key(what, &plain, value, beside)
         .or_else(|| key.of_content())
         .or_else(|| match what {
-            "a condition" => key.in_condition(),
+            "a condition" => key.in_condition(variations),
             "a document" => key.in_document(),
             "a prerequisite" => key.in_prerequisite(),
             "a serve" => key.in_serve(variations),
-            "a variation" => key.in_variation(),
+            "a variation" => key.in_variation(variations),
             "an expectation" => key.in_expectation(),
+            "a rule" => key.in_rule(variations),
             _ => None,
         })
         .or_else(|| key.renamed(variations))
@@ -126,25 +130,39 @@ impl UnknownKey<'_> {
         })
     }
 
-    fn in_condition(&self) -> Option<ForeignKey> {
+    fn in_condition(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         match self.plain {
             "percentage" | "percent" | "rollout" | "rolloutpercentage" | "split" => {
-                let help = format!("a rule has this in its `serve`, not in a condition: {}", *ROLLOUT);
+                let help = format!(
+                    "a rule has this in its `serve`, not in a condition: {}",
+                    variations.rollout(self.value, None)
+                );
                 let is_alone = self.beside.len() == 1;
                 let stands_for: &[_] =
                     if is_alone { &["type", "subject", "predicate", "objects"] } else { &[] };
                 Some(ForeignKey { help, stands_for })
             }
             "serve" | "conditions" => Some(ForeignKey::only("write it beside `conditions`, not below")),
-            "segment" | "segments" => segment(self.value, self.beside),
+            "segment" | "segments" | "segmentkey" | "segmentkeys" => segment(self.value, self.beside),
+            "users" | "userid" | "userids" | "targetingkey" if self.beside.len() == 1 => {
+                let help = "do not just remove it: it names users, and a condition compares attributes. Give these users an \
+                            attribute, or a segment";
+                Some(ForeignKey {
+                    help: help.to_owned(),
+                    stands_for: &["type", "subject", "predicate", "objects"],
+                })
+            }
             _ => comparison(self.name, self.plain, self.value, self.beside),
         }
     }
 
-    fn in_variation(&self) -> Option<ForeignKey> {
+    fn in_variation(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         match self.plain {
             "weight" | "percentage" | "percent" | "share" | "rollout" => {
-                let help = format!("remove it: rules and `defaultServe` have the shares ({})", *ROLLOUT);
+                let help = format!(
+                    "remove it: rules and `defaultServe` have the shares ({})",
+                    variations.any_split()
+                );
                 Some(ForeignKey::only(help))
             }
             "default" | "isdefault" => {
@@ -197,6 +215,74 @@ impl UnknownKey<'_> {
         Some(ForeignKey { help, stands_for: &["value", "type"] })
     }
 
+    /// Returns the serve that several keys of another tool mean, or one that can be something else as well.
+    fn in_rule(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+        const SERVE: &[&str] = &["serve"];
+        let is_serve = |name: &str| own_of("a rule", &plain(name)) == Some(&"serve");
+        let names = || self.beside.iter().filter_map(|(key, value)| Some((scalar(key)?, value)));
+        let is_share = |name: &str| SHARES.contains(&plain(name).as_str());
+        match self.plain {
+            "value" if !names().any(|(name, _)| name == "serve" || is_serve(name)) => {
+                let help = format!("write `serve: {}` instead", serve(self.value, variations)?);
+                return Some(ForeignKey { help, stands_for: SERVE });
+            }
+            _ if !is_serve(self.name) => return self.condition_of_rule(),
+            _ => {}
+        }
+        // A variation, and how many users get it.
+        let (share, share_value) = names().find(|(name, _)| is_share(name))?;
+        let (choice, chosen) =
+            names().find(|(name, _)| *name == "serve" || is_serve(name) && !is_share(name))?;
+        let help = match shares(share_value, Some(chosen), variations) {
+            Some(split) => format!("write `serve: {{ split: {split} }}` instead of both{}", needs("split:")),
+            None => variations.any_split(),
+        };
+        // The other key has the help, or is right.
+        let is_first = names().find(|(name, _)| *name == share || *name == choice && choice != "serve");
+        let help = if is_first.is_some_and(|(name, _)| name == self.name) { help } else { String::new() };
+        let help = if help.is_empty() { help } else { format!("one `serve` says both: {help}") };
+        Some(ForeignKey { help, stands_for: SERVE })
+    }
+
+    /// Returns the condition that a key of a rule means: users in segments, or a time.
+    fn condition_of_rule(&self) -> Option<ForeignKey> {
+        let condition = match self.plain {
+            "segment" | "segments" | "segmentkey" | "segmentkeys" => {
+                format!("type: segment, predicate: is in, objects: [{}]", objects_of(self.value)?)
+            }
+            "from" | "start" | "starts" | "startdate" | "startsat" | "since" | "notbefore" => {
+                self.time("after")?
+            }
+            "expires" | "expiresat" | "until" | "to" | "end" | "ends" | "enddate" | "endsat" | "notafter" => {
+                self.time("before")?
+            }
+            "user" | "users" | "userid" | "userids" | "targetingkey" | "targets" => {
+                let help = "do not just remove it: it names users, and conditions compare attributes. Give these users an \
+                            attribute, or a segment";
+                return Some(ForeignKey { help: help.to_owned(), stands_for: &["conditions"] });
+            }
+            _ => return None,
+        };
+        Some(match meant_field(self.beside, self.what, "conditions") {
+            Some(_) => {
+                let help =
+                    format!("do not just remove it: write it below `conditions`, as `- {{ {condition} }}`");
+                ForeignKey::only(help)
+            }
+            None => {
+                let help = format!("write `conditions: [{{ {condition} }}]` instead");
+                ForeignKey { help, stands_for: &["conditions"] }
+            }
+        })
+    }
+
+    /// Returns the condition that compares the current time with the value.
+    fn time(&self, predicate: &str) -> Option<String> {
+        let time = meant::time(scalar(self.value)?).filter(|time| time.has_zone)?;
+        let time = rfc3339(time.seconds).replace('Z', "+00:00");
+        Some(format!("type: datetime, subject: now, predicate: {predicate}, objects: [\"{time}\"]"))
+    }
+
     fn in_expectation(&self) -> Option<ForeignKey> {
         let is_named = self.beside.len() == 1 && matches!(self.value.kind, NodeKind::Mapping(_));
         is_named.then(|| {
@@ -227,12 +313,9 @@ impl UnknownKey<'_> {
     /// Returns the help on a key that a document has under another name.
     fn renamed(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         let own = own_of(self.what, self.plain)?;
-        let is_share = *own == "serve" && !self.plain.starts_with("varia");
+        let is_share = *own == "serve" && SHARES.contains(&self.plain);
         if let Some(help) = self.kept(own) {
-            return Some(ForeignKey::only(match is_share {
-                true => format!("one `serve` says both: {}", *ROLLOUT),
-                false => help,
-            }));
+            return Some(ForeignKey::only(help));
         }
         // A user that is a text is its key.
         if let ("given", Some(text)) = (*own, scalar(self.value).filter(|text| !is_null(text))) {
@@ -245,7 +328,9 @@ impl UnknownKey<'_> {
         let help = match SERVES.iter().any(|(whose, known, _)| (*whose, known) == (self.what, own)) {
             true => match serve(self.value, variations) {
                 Some(serve) => format!("write `{own}: {serve}` instead{}", needs(&serve)),
-                None if is_share => format!("a rule has this in its `serve`: {}", *ROLLOUT),
+                None if is_share => {
+                    format!("a rule has this in its `serve`: {}", variations.rollout(self.value, None))
+                }
                 None => format!("write `{own}` instead, with the variation to serve"),
             },
             false => self.rewritten(own, variations),
@@ -260,6 +345,13 @@ impl UnknownKey<'_> {
                 Some(index) => format!("write `{}` instead", variations.choice(index)),
                 None => format!("write `{own}` instead of `{}`", shown(self.name)),
             },
+            ("variation", NodeKind::Mapping(_) | NodeKind::Sequence(_)) => {
+                let serve = serve(self.value, variations);
+                match serve.as_deref().and_then(|serve| serve.strip_prefix("{ ")?.strip_suffix(" }")) {
+                    Some(inner) => format!("write `{inner}` instead{}", needs(inner)),
+                    None => format!("write `{own}` instead of `{}`", shown(self.name)),
+                }
+            }
             ("value", NodeKind::Mapping(entries)) if field(entries, "value").and_then(scalar).is_some() => {
                 let text = field(entries, "value").and_then(scalar).unwrap_or_default();
                 format!("write `value: {}` instead", quoted(&shown(text)))

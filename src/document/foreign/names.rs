@@ -6,7 +6,7 @@ use crate::document::node::{Node, field, scalar};
 pub(in crate::document) const NAMES: &[(&str, &str, &[&str])] = &[
     ("`content`", "rules", &["targeting", "targetingrules", "strategies"]),
     ("`content`", "variations", &["variants"]),
-    ("`content`", "prerequisites", &["dependencies"]),
+    ("`content`", "prerequisites", &["dependencies", "dependson", "requires", "prerequisite"]),
     ("a document", "content", &["spec", "data", "body", "config", "configuration", "definition"]),
     (
         "a rule",
@@ -120,7 +120,17 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
     (
         "`content`",
         "defaultServe",
-        &["fallthrough", "defaultvariant", "defaultvariation", "defaultrule", "default"],
+        &[
+            "fallthrough",
+            "defaultvariant",
+            "defaultvariation",
+            "defaultrule",
+            "default",
+            "else",
+            "otherwise",
+            "fallback",
+            "defaultvalue",
+        ],
     ),
     ("`content`", "disabledServe", &["offvariation", "offvariant", "disabledvariation", "disabledvariant"]),
     (
@@ -129,6 +139,21 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
         &[
             "variation",
             "variant",
+            "variationid",
+            "variationkey",
+            "variationname",
+            "variantid",
+            "variantkey",
+            "variantname",
+            "then",
+            "result",
+            "return",
+            "returns",
+            "treatment",
+            "select",
+            "serves",
+            "outcome",
+            "output",
             "percentage",
             "percentagerollout",
             "rollout",
@@ -139,6 +164,10 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
         ],
     ),
 ];
+
+/// Those of a rule that have the shares of a split.
+pub(super) const SHARES: &[&str] =
+    &["percentage", "percentagerollout", "rollout", "distribution", "distributions", "split", "weights"];
 
 /// Returns a key in lower case, without `_` and `-`.
 pub(super) fn plain(name: &str) -> String {

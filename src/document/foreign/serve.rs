@@ -1,7 +1,7 @@
 //! Variations and serves in the notation of another tool.
 
-use super::names::{has_field, meant_field};
-use crate::document::check::{SERVE_FORMS, needs_split};
+use super::names::{has_field, meant_field, own_of, plain};
+use crate::document::check::{ROLLOUT, SERVE_FORMS, needs_split};
 use crate::document::finding::shown;
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Style, field, is_null, quoted, scalar};
@@ -86,6 +86,29 @@ impl ReadVariations {
         }
     }
 
+    /// Returns the help on a percentage of users, who get the variation `chosen` if that is known.
+    pub(in crate::document) fn rollout(&self, share: &Node, chosen: Option<&Node>) -> String {
+        match shares(share, chosen, self) {
+            Some(split) => format!("write a split, such as `split: {split}`{}", needs_split()),
+            None => self.any_split(),
+        }
+    }
+
+    /// Returns the help on a split whose shares are not known. What it prints is not one, so that nobody gets others.
+    pub(in crate::document) fn any_split(&self) -> String {
+        const MOST_NAMED: usize = 8;
+        let named = self.names.iter().filter(|name| !name.is_empty()).take(MOST_NAMED);
+        let named: Vec<String> = named.map(|name| format!("{}: …", quoted(&shown(name)))).collect();
+        match named.is_empty() {
+            true => ROLLOUT.clone(),
+            false => format!(
+                "write the percentage of each variation, as in `split: {{ {} }}`{}",
+                named.join(", "),
+                needs_split()
+            ),
+        }
+    }
+
     /// Returns the end of a help with the first names, if there are any.
     pub(super) fn beginning(&self) -> String {
         const MOST_NAMED: usize = 8;
@@ -108,17 +131,71 @@ pub(super) fn serve(value: &Node, variations: &ReadVariations) -> Option<String>
         NodeKind::Mapping(entries) if entries.len() == 1 => {
             let (key, inner) = &entries[0];
             match scalar(key)? {
-                "variation" | "variant" | "select" | "name" | "serve" | "value" => serve(inner, variations),
+                name if name == "value" || SERVE.contains(&name) && name != "split" => {
+                    serve(inner, variations)
+                }
+                name if own_of("a serve", &plain(name)).is_some() && !variations.has(name) => {
+                    serve(inner, variations)
+                }
                 _ => Some(format!("{{ split: {} }}", meant::split(value, &variations.names)?)),
             }
         }
-        NodeKind::Sequence(items) if items.len() == 1 && scalar(&items[0]).is_some() => {
+        NodeKind::Sequence(items)
+            if items.len() == 1 && (scalar(&items[0]).is_some() || is_choice(&items[0])) =>
+        {
             serve(&items[0], variations)
         }
         NodeKind::Mapping(_) | NodeKind::Sequence(_) => {
             Some(format!("{{ split: {} }}", meant::split(value, &variations.names)?))
         }
         NodeKind::Refused => None,
+    }
+}
+
+fn is_choice(node: &Node) -> bool {
+    matches!(&node.kind, NodeKind::Mapping(entries) if entries.len() == 1 && field(entries, "variation").is_some())
+}
+
+/// Returns the split that a share means, as a document has it: all shares, or that of one of two variations, the other
+/// one of which has the rest. Without `chosen`, it is that with the value `true`.
+pub(super) fn shares(share: &Node, chosen: Option<&Node>, variations: &ReadVariations) -> Option<String> {
+    let names = &variations.names;
+    if scalar(share).is_none() {
+        return meant::split(share, names);
+    }
+    let [first, second] = names.as_slice() else { return None };
+    if first.is_empty() || second.is_empty() || first == second {
+        return None;
+    }
+    // A smaller number can be a part of 1.
+    let percentage = meant::percentage(scalar(share)?).filter(|percentage| *percentage >= 1.0)?;
+    let is_half = (percentage - 50.0).abs() < 1e-9;
+    let index = match chosen {
+        Some(chosen) => index_of(chosen, variations)?,
+        None => variations.with_value("true").or(is_half.then_some(0))?,
+    };
+    let rest = ((100.0 - percentage) * 100.0).round() / 100.0;
+    let one = |name: &str, share: f64| format!("{}: {share}", quoted(&shown(name)));
+    let (own, other) = (one(&names[index], percentage), one(&names[1 - index], rest));
+    Some(if rest > 0.0 { format!("{{ {own}, {other} }}") } else { format!("{{ {own} }}") })
+}
+
+/// Returns what names the variation in a serve, whatever it is called.
+pub(in crate::document) fn chosen(serve: &[(Node, Node)]) -> Option<&Node> {
+    ["variation", "select"].iter().find_map(|own| meant_field(serve, "a serve", own))
+}
+
+/// Returns the index of the variation that a value names, or a serve with one.
+fn index_of(chosen: &Node, variations: &ReadVariations) -> Option<usize> {
+    match &chosen.kind {
+        NodeKind::Scalar(text, style) => variations.index(text, *style),
+        NodeKind::Mapping(entries) => match entries.as_slice() {
+            [(key, value)] if scalar(key) != Some("split") && scalar(value).is_some() => {
+                index_of(value, variations)
+            }
+            _ => None,
+        },
+        NodeKind::Refused | NodeKind::Sequence(_) => None,
     }
 }
 
@@ -148,8 +225,10 @@ pub(in crate::document) fn not_a_serve(own: &str, value: &Node, variations: &Rea
         return format!("write `{own}: {serve}`{}", needs(&serve));
     }
     if scalar(value).is_some_and(|text| text.trim_end().ends_with('%')) {
-        let shares = "{ split: { \"on\": 25, \"off\": 75 } }";
-        return format!("write a split, such as `{own}: {shares}`, which needs `service_kind: featureprobe`");
+        return match shares(value, None, variations) {
+            Some(split) => format!("write `{own}: {{ split: {split} }}`{}", needs_split()),
+            None => variations.any_split(),
+        };
     }
     let (is_empty, beginning) = (scalar(value).is_none_or(is_null), variations.beginning());
     match is_empty || beginning.is_empty() {

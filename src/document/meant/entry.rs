@@ -19,7 +19,7 @@ pub(in crate::document) fn cut_at_comma(
         _ => None,
     };
     let (before, key) = (plain(before)?, plain(key)?);
-    if without_blank(&key, is_key).is_some() {
+    if is_entry(&key, is_key) {
         return None;
     }
     if plain(value)?.is_empty() && value.span.is_empty() && !before.is_empty() && !key.is_empty() {
@@ -32,6 +32,20 @@ pub(in crate::document) fn cut_at_comma(
         return Some(CutValue { joined: short(&joined)?, help });
     }
     None
+}
+
+/// Returns whether a key is an entry whose key and value YAML does not tell apart.
+pub(in crate::document) fn is_entry(text: &str, is_key: impl Fn(&str) -> bool) -> bool {
+    let has_sign = text.contains(['=', '：']);
+    without_blank(text, &is_key).is_some() || has_sign && without_colon(text, &is_key).is_some()
+}
+
+/// Returns the key and the value of an entry without a colon: `subject "country"`, `subject = country`.
+pub(in crate::document) fn without_colon(text: &str, is_key: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    let is_separator = |c: char| matches!(c, ' ' | '=' | '：' | ':');
+    let (key, rest) = text.split_once(is_separator)?;
+    let rest = rest.trim_matches(is_separator);
+    (is_key(key) && !rest.is_empty()).then_some((key, rest))
 }
 
 /// A value that ends at a comma.

@@ -10,7 +10,7 @@ mod pattern;
 mod split;
 mod time;
 
-pub(super) use entry::{cut_at_comma, in_braces, without_blank};
+pub(super) use entry::{cut_at_comma, in_braces, is_entry, without_blank, without_colon};
 pub(super) use json::{json, repaired_json};
 pub(super) use number::{almost_number, compared_number, full_number, is_decimal};
 pub(super) use pattern::RegexLiteral;

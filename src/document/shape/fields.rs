@@ -2,7 +2,7 @@
 
 use super::scalar::{Problem, TEMPLATE, wrong_type};
 use super::{Field, ShapeReader};
-use crate::document::check::{self, CONDITIONS, ROLLOUT, condition_example, example, needs_split, quoted};
+use crate::document::check::{self, CONDITIONS, condition_example, example, quoted};
 use crate::document::finding::{Finding, Spot, is_affordable, shown};
 use crate::document::foreign::{self, Misplaced};
 use crate::document::meant;
@@ -129,11 +129,18 @@ impl ShapeReader<'_> {
                 .help("remove it, and write the reason into the commit message")
         } else if let Some(foreign) = foreign::key(what, name, value, all, &self.variations) {
             stands_for.extend_from_slice(foreign.stands_for);
+            if foreign.help.is_empty() {
+                return stands_for;
+            }
             unknown().help(foreign.help)
         } else if what == "a serve" && (ROLLOUTS.contains(&name) || split.is_some()) {
             let is_beside = known.iter().any(|key| field(all, key).is_some());
             let both = if is_beside { "one `split` says both: " } else { "" };
-            unknown().help(format!("{both}{}", rollout(split)))
+            let help = match split {
+                Some(_) => self.rollout(split),
+                None => self.variations.rollout(value, foreign::chosen(all)),
+            };
+            unknown().help(format!("{both}{help}"))
         } else {
             let (help, meant) = misspelled(name, value, what, known, all);
             // What is misspelled is not missing as well.
@@ -228,10 +235,14 @@ fn misspelled(
     if let Some((key, help)) = meant::without_blank(name, |key| known.contains(&key)) {
         return (help, own(key));
     }
-    let cut = name.split_once(' ').filter(|(key, rest)| known.contains(key) && !rest.is_empty());
-    if let Some((key, rest)) = cut.filter(|_| value.is_null()) {
-        let value = shown(&meant::in_braces(rest.trim()));
+    let cut = meant::without_colon(name, |key| known.contains(&key)).filter(|_| value.is_null());
+    if let Some((key, rest)) = cut {
+        let value = shown(&meant::in_braces(rest));
         return (format!("write a colon after the key: `{key}: {value}`"), own(key));
+    }
+    // In JSON, the key after a comment on its own line is a part of the comment's.
+    if let Some(key) = name.starts_with("//").then(|| known.iter().find(|key| name.contains(**key))) {
+        return ("begin comments with `# `, not with `//`".to_owned(), key.copied());
     }
     let is_there = |key: &str| field(all, key).is_some();
     // A short word is a misspelling of a key that is missing, and of nothing else.
@@ -329,11 +340,3 @@ const ROLLOUTS: &[&str] = &[
     "weight",
     "weights",
 ];
-
-/// Returns the help on a split in another notation, which is `split` in that of documents.
-pub(super) fn rollout(split: Option<String>) -> String {
-    match split {
-        Some(split) => format!("write `split: {split}`{}", needs_split()),
-        None => ROLLOUT.clone(),
-    }
-}

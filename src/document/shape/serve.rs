@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::fields::{Fields, first_line_of, rollout, without_blank};
+use super::fields::{Fields, first_line_of, without_blank};
 use super::scalar::{Problem, index, text, wrong_type};
 use super::{Field, SERVE, ShapeReader};
-use crate::document::check::{self, ROLLOUT};
+use crate::document::check::{self, needs_split};
 use crate::document::finding::{Finding, is_affordable, shown};
 use crate::document::foreign::{self, ReadVariations};
 use crate::document::meant;
-use crate::document::node::{Node, NodeKind, Span};
+use crate::document::node::{Node, NodeKind, Span, quoted, scalar};
 use crate::document::resolve::{RawServe, RawSplit, Text};
 
 impl ShapeReader<'_> {
@@ -27,7 +27,7 @@ impl ShapeReader<'_> {
         {
             let name = if let NodeKind::Scalar(name, _) = &first.kind { shown(name) } else { String::new() };
             let finding = Finding::at(&check::UNKNOWN_KEY, first.span, format!("a serve has no `{name}`"));
-            self.add(finding.help(rollout(split)));
+            self.add(finding.help(self.rollout(split)));
             return None;
         }
         let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
@@ -51,6 +51,14 @@ impl ShapeReader<'_> {
         is_complete.then_some(serve)
     }
 
+    /// Returns the help on a split in another notation, which is `split` in that of documents.
+    pub(super) fn rollout(&self, split: Option<String>) -> String {
+        match split {
+            Some(split) => format!("write `split: {split}`{}", needs_split()),
+            None => self.variations.any_split(),
+        }
+    }
+
     /// Reports the form in which SDKs get a split. Returns whether `node` has it.
     fn is_distribution(&mut self, node: &Node) -> bool {
         let NodeKind::Mapping(entries) = &node.kind else { return false };
@@ -62,7 +70,7 @@ impl ShapeReader<'_> {
         let message = "`distribution` is the form of a split for SDKs, and a document has weights";
         self.add(
             Finding::at(&check::UNKNOWN_KEY, key.span, message)
-                .help(rollout(meant::split(ranges, &self.variations.names))),
+                .help(self.rollout(meant::split(ranges, &self.variations.names))),
         );
         true
     }
@@ -75,8 +83,12 @@ impl ShapeReader<'_> {
             Err(problem) => problem?,
         };
         // A hostile document can have any number of serves and of variations.
-        let help =
-            if is_affordable(self.findings) { foreign::select(field.node, &self.variations) } else { None };
+        let help = match is_affordable(self.findings) {
+            true => foreign::select(field.node, &self.variations),
+            false => None,
+        };
+        let is_rollout = problem.help.as_deref() == Some(check::ROLLOUT.as_str());
+        let help = help.or_else(|| is_rollout.then(|| self.variations.rollout(field.node, None)));
         self.problem(field, Some(Problem { help: help.or(problem.help), ..problem }));
         None
     }
@@ -110,7 +122,7 @@ impl ShapeReader<'_> {
         if !is_plain && let Some(split) = meant::split(field.node, &self.variations.names) {
             let message = "`split` has percentages by name, or a list of weights";
             let finding = Finding::at(&check::WRONG_TYPE, field.key, message);
-            self.add(finding.help(rollout(Some(split))));
+            self.add(finding.help(self.rollout(Some(split))));
             return None;
         }
         match &field.node.kind {
@@ -130,7 +142,7 @@ impl ShapeReader<'_> {
                         continue;
                     }
                     let name = self.share_name(field, key);
-                    let share = self.share(key.span, node);
+                    let share = self.share(key.span, node, rest(entries, key));
                     let (Some(name), Some(share)) = (name, share) else {
                         continue;
                     };
@@ -144,11 +156,14 @@ impl ShapeReader<'_> {
             }
             NodeKind::Sequence(items) => {
                 let weights: Vec<Text> =
-                    items.iter().filter_map(|node| self.share(field.key, node)).collect();
+                    items.iter().filter_map(|node| self.share(field.key, node, None)).collect();
                 (weights.len() == items.len()).then_some(RawSplit::ByIndex(weights))
             }
             _ => {
-                self.wrong_type(field, "percentages by name, or a list of weights", Some(&ROLLOUT));
+                let wanted = "percentages by name, or a list of weights";
+                let problem = wrong_type(field.name, &field.node.kind, wanted, None);
+                let help = self.variations.rollout(field.node, None);
+                self.problem(field, problem.map(|problem| problem.help(help)));
                 None
             }
         }
@@ -168,16 +183,34 @@ impl ShapeReader<'_> {
         }
     }
 
-    fn share(&mut self, key: Span, node: &Node) -> Option<Text> {
+    /// Reads a share. `rest` is the help on one that is missing.
+    fn share(&mut self, key: Span, node: &Node, rest: Option<String>) -> Option<Text> {
         let field = Field { name: "split", key, node };
         match &node.kind {
             NodeKind::Scalar(text, _) if !node.is_null() => Some(Text(text.clone())),
             _ => {
-                self.wrong_type(&field, "made of numbers", Some(&ROLLOUT));
+                let problem = wrong_type(field.name, &field.node.kind, "made of numbers", None);
+                let help = rest.unwrap_or_else(|| self.variations.any_split());
+                self.problem(&field, problem.map(|problem| problem.help(help)));
                 None
             }
         }
     }
+}
+
+/// Returns the help on the only share of a split that is missing: the others leave the rest.
+fn rest(entries: &[(Node, Node)], key: &Node) -> Option<String> {
+    // A hostile split can have any number.
+    const MOST_READ: usize = 100;
+    let is_missing = |(_, share): &&(Node, Node)| share.is_null();
+    if entries.len() > MOST_READ || entries.iter().filter(is_missing).count() != 1 {
+        return None;
+    }
+    let others = entries.iter().filter(|(_, share)| !share.is_null());
+    let sum: f64 = others.map(|(_, share)| meant::percentage(scalar(share)?)).sum::<Option<f64>>()?;
+    let rest = ((100.0 - sum) * 100.0).round() / 100.0;
+    let name = quoted(&shown(scalar(key)?));
+    (rest >= 0.0).then(|| format!("write `{name}: {rest}` if this variation has the rest"))
 }
 
 fn is_scalar(node: &Node) -> bool {

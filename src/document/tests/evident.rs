@@ -131,3 +131,201 @@ fn a_key_that_is_too_deep_is_to_be_indented_like_those_of_its_part() {
         assert_eq!(one.help.as_deref(), Some("indent it by 6 spaces"), "{blanks}: {one:#?}");
     }
 }
+
+/// An anchor, and a tag that denies a predicate, are the beginning of a text.
+#[test]
+fn a_text_that_begins_with_a_sign_of_yaml_is_to_be_quoted() {
+    for (to, help) in [
+        ("!starts with", "did you mean `does not start with`?"),
+        ("!ends with", "did you mean `does not end with`?"),
+    ] {
+        assert!(written("is one of", to).starts_with(help), "{to}");
+        let fixed = featureprobe(&DOCUMENT.replace("is one of", help.split('`').nth(1).unwrap()));
+        assert_eq!(fixed.diagnostics, [], "{to}");
+    }
+    // The text is not absent as well.
+    let help = written("\"AT\", \"CH\"", "&acme");
+    assert!(help.ends_with("quote a value that begins with `&` or `*`"), "{help}");
+    assert_eq!(featureprobe(&DOCUMENT.replace("\"AT\", \"CH\"", "\"&acme\"")).diagnostics, []);
+    for (to, help) in [
+        ("subject： country", "write a colon after the key: `subject: country`"),
+        ("subject = country", "write a colon after the key: `subject: country`"),
+    ] {
+        let own = format!("{{ type: string, {to}, predicate: is one of, objects: [AT] }}");
+        let found = featureprobe(&DOCUMENT.replace(BETWEEN, &own)).diagnostics;
+        let [one] = &found[..] else { panic!("{to}: {found:#?}") };
+        assert_eq!(one.help.as_deref(), Some(help));
+    }
+}
+
+const BETWEEN: &str = "{ type: number, subject: age, predicate: between, leftPredicate: \">=\", objects: [\"18\"], rightPredicate: \"<\", rightObjects: [\"65\"] }";
+
+/// Returns the help on the only error in [`DOCUMENT`] with another text.
+fn written(from: &str, to: &str) -> String {
+    assert_eq!(DOCUMENT.matches(from).count(), 1, "{from}");
+    let found = featureprobe(&DOCUMENT.replace(from, to)).diagnostics;
+    let errors: Vec<_> = found.into_iter().filter(|one| one.severity == Severity::Error).collect();
+    let [one] = &errors[..] else { panic!("{to}: {errors:#?}") };
+    one.help.clone().unwrap_or_default()
+}
+
+/// Who follows a help on a rollout gets the shares that are written, or none.
+#[test]
+fn a_help_on_a_rollout_has_the_shares_that_are_written() {
+    let serve = "serve: { variation: \"on\" }";
+    for (to, split) in [
+        ("serve: { percentage: 10 }", "{ \"on\": 10, \"off\": 90 }"),
+        ("serve: { percentage: 12.5% }", "{ \"on\": 12.5, \"off\": 87.5 }"),
+        ("serve: { rollout: 10, variation: \"on\" }", "{ \"on\": 10, \"off\": 90 }"),
+        ("serve: { rollout: 10, variation: \"off\" }", "{ \"off\": 10, \"on\": 90 }"),
+        ("serve: { percentage: 100 }", "{ \"on\": 100 }"),
+        ("serve: { split: 10 }", "{ \"on\": 10, \"off\": 90 }"),
+        ("serve: 10%", "{ \"on\": 10, \"off\": 90 }"),
+        ("serve: { variation: \"on\" }\n      percentage: 10", "{ \"on\": 10, \"off\": 90 }"),
+        ("percentage: 10\n      serve: { variation: \"off\" }", "{ \"off\": 10, \"on\": 90 }"),
+        ("variation: \"on\"\n      percentage: 10", "{ \"on\": 10, \"off\": 90 }"),
+        ("variation: \"on\"\n      percentage: { \"on\": 5, \"off\": 95 }", "{ \"on\": 5, \"off\": 95 }"),
+        ("rollout: 10", "{ \"on\": 10, \"off\": 90 }"),
+    ] {
+        let help = written(serve, to);
+        assert!(help.contains(&format!("split: {split}")), "{to}: {help}");
+        let fixed = featureprobe(&DOCUMENT.replace(serve, &format!("serve: {{ split: {split} }}")));
+        assert!(fixed.payload.is_some() && fixed.diagnostics.is_empty(), "{to}: {:#?}", fixed.diagnostics);
+    }
+    for to in [
+        "serve: { split: \"10/90\" }",
+        "serve: { percentage: 0.1 }",
+        "serve: { \"on\": 20, \"off\": 70 }",
+        "serve: { split: { \"on\": ~, \"off\": ten } }",
+        "serve: { percentage: ten }",
+    ] {
+        let found = featureprobe(&DOCUMENT.replace(serve, to)).diagnostics;
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert!(helps.iter().any(|help| help.contains("{ \"off\": …, \"on\": … }")), "{to}: {helps:?}");
+        assert!(!helps.iter().any(|help| help.contains("25")), "{to}: {helps:?}");
+    }
+    let help = written(serve, "serve: { split: { \"on\": 10, \"off\": ~ } }");
+    assert_eq!(help, "write `\"off\": 90` if this variation has the rest");
+    assert_eq!(
+        featureprobe(&DOCUMENT.replace(serve, "serve: { split: { \"on\": 10, \"off\": 90 } }")).diagnostics,
+        []
+    );
+}
+
+/// Who follows a help on a result in the notation of another tool serves the variation that is written.
+#[test]
+fn a_result_of_a_rule_under_another_key_is_its_serve() {
+    let serve = "serve: { variation: \"on\" }";
+    for to in [
+        "then: \"on\"",
+        "then: { variation: \"on\" }",
+        "result: { variation: \"on\" }",
+        "return: true",
+        "value: \"on\"",
+        "value: true",
+        "treatment: \"on\"",
+        "variationId: \"on\"",
+        "select: \"on\"",
+        "select: 1",
+        "serve:\n        - variation: \"on\"",
+        "serve: { serve: { variation: \"on\" } }",
+    ] {
+        let help = written(serve, to);
+        assert!(help.contains("variation: \"on\"") && !help.contains("select"), "{to}: {help}");
+    }
+    let last = "defaultServe: { variation: \"off\" }";
+    for to in [
+        "else: { variation: \"off\" }",
+        "otherwise: \"off\"",
+        "fallback: false",
+        "defaultServe:\n    - variation: \"off\"",
+    ] {
+        let help = written(last, to);
+        assert!(help.contains("`defaultServe: { variation: \"off\" }`"), "{to}: {help}");
+    }
+}
+
+/// A condition that looks right and matches others is worse than none.
+#[test]
+fn the_help_on_an_attribute_with_its_values_keeps_the_negation_and_the_type() {
+    for (to, own) in [
+        (
+            "{ country: \"!AT\" }",
+            "type: string, subject: \"country\", predicate: is not any of, objects: [\"AT\"]",
+        ),
+        (
+            "{ country: \"!= AT\" }",
+            "type: string, subject: \"country\", predicate: is not any of, objects: [\"AT\"]",
+        ),
+        (
+            "{ country: not AT }",
+            "type: string, subject: \"country\", predicate: is not any of, objects: [\"AT\"]",
+        ),
+        ("{ age: \">18\" }", "type: number, subject: \"age\", predicate: \">\", objects: [\"18\"]"),
+        ("{ age: \">= 18\" }", "type: number, subject: \"age\", predicate: \">=\", objects: [\"18\"]"),
+        ("{ age: 18+ }", "type: number, subject: \"age\", predicate: \">=\", objects: [\"18\"]"),
+        ("{ age: 18 }", "type: number, subject: \"age\", predicate: \"=\", objects: [\"18\"]"),
+        ("{ beta: true }", "type: string, subject: \"beta\", predicate: is one of, objects: [\"true\"]"),
+        (
+            "{ app: { $gt: \"1.2.3\" } }",
+            "type: semver, subject: \"app\", predicate: \">\", objects: [\"1.2.3\"]",
+        ),
+        ("{ segmentKey: staff }", "type: segment, predicate: is in, objects: [\"staff\"]"),
+    ] {
+        let help = written(BETWEEN, to);
+        assert!(help.starts_with(&format!("write `{own}`")), "{to}: {help}");
+        let fixed = featureprobe(&DOCUMENT.replace(BETWEEN, &format!("{{ {own} }}")));
+        assert!(fixed.payload.is_some(), "{to}: {:#?}", fixed.diagnostics);
+    }
+    for to in [
+        "{ age: [18, 65] }",
+        "{ age: 18-65 }",
+        "{ version: \"^1.2\" }",
+        "{ mail: \"/@acme[.]com$/\" }",
+        "{ mail: \"*@acme.com\" }",
+        "{ created: { $gt: \"2026-01-01\" } }",
+        "{ age: { gte: 18, lt: 65 } }",
+        "{ mail: { like: \"%x\" } }",
+        "{ userIds: [a, b] }",
+        "{ targetingKey: a }",
+    ] {
+        let help = written(BETWEEN, to);
+        assert!(!help.contains("objects: ["), "{to}: {help}");
+    }
+}
+
+/// What changes whom a rule matches, and when, is not removed with its key.
+#[test]
+fn a_key_of_a_rule_that_is_a_condition_is_written_as_one() {
+    let serve = "      serve: {";
+    for (own, condition) in [
+        ("segment: staff", "type: segment, predicate: is in, objects: [\"staff\"]"),
+        (
+            "expires: 2026-12-01T00:00:00Z",
+            "type: datetime, subject: now, predicate: before, objects: [\"2026-12-01T00:00:00+00:00\"]",
+        ),
+        (
+            "startDate: 2026-12-01T01:00:00+01:00",
+            "type: datetime, subject: now, predicate: after, objects: [\"2026-12-01T00:00:00+00:00\"]",
+        ),
+    ] {
+        let help = written(serve, &format!("      {own}\n{serve}"));
+        assert_eq!(
+            help,
+            format!("do not just remove it: write it below `conditions`, as `- {{ {condition} }}`")
+        );
+        let fixed = featureprobe(&DOCUMENT.replace(serve, &format!("        - {{ {condition} }}\n{serve}")));
+        assert!(fixed.payload.is_some() && fixed.diagnostics.is_empty(), "{own}: {:#?}", fixed.diagnostics);
+        let alone = DOCUMENT.split_once("      conditions:").unwrap().0.to_owned();
+        let rest = DOCUMENT.split_once(serve).unwrap().1;
+        let found = featureprobe(&format!("{alone}      {own}\n{serve}{rest}")).diagnostics;
+        let [one] = &found[..] else { panic!("{own}: {found:#?}") };
+        assert_eq!(one.help, Some(format!("write `conditions: [{{ {condition} }}]` instead")));
+    }
+    for own in ["users: [a, b]", "skip: true"] {
+        let help = written(serve, &format!("      {own}\n{serve}"));
+        assert!(help.starts_with("do not just remove it"), "{own}: {help}");
+    }
+    let all = written("      conditions:\n", "      allOf:\n");
+    assert_eq!(all, "write `conditions` instead of `allOf`");
+}

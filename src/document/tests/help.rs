@@ -90,17 +90,19 @@ fn thousands_of_misspelled_predicates_are_told_in_part_and_soon() {
 
 #[test]
 fn a_percentage_rollout_is_told_what_it_needs() {
-    for rollout in [
-        "{ select: [2500, 7500] }",
-        "{ select: { \"on\": 25, \"off\": 75 } }",
-        "{ select: 25% }",
-        "{ split: 25 }",
+    for (rollout, split) in [
+        ("{ select: [2500, 7500] }", "[2500, 7500]"),
+        ("{ select: { \"on\": 25, \"off\": 75 } }", "{ \"on\": 25, \"off\": 75 }"),
+        ("{ select: 25% }", "{ \"on\": 25, \"off\": 75 }"),
+        ("{ split: 10 }", "{ \"on\": 10, \"off\": 90 }"),
     ] {
         for kind in [ServiceKind::Documented, ServiceKind::FeatureProbe] {
             let document = read_as(kind, with("{ select: 1 }", rollout));
             let lines = lines(&document);
             assert_eq!(lines.len(), 1, "{rollout}: {lines:?}");
-            assert!(lines[0].ends_with(check::ROLLOUT.as_str()), "{rollout}: {lines:?}");
+            let help =
+                format!("write a split, such as `split: {split}`, which needs `service_kind: featureprobe`");
+            assert!(lines[0].ends_with(&help), "{rollout}: {lines:?}");
         }
     }
 }

@@ -463,7 +463,6 @@ fn a_serve_in_another_form_is_written_with_a_name_or_a_split() {
         ("{ \"on\": 20, \"off\": 80 }", "{ split: { \"on\": 20, \"off\": 80 } }"),
         ("{ \"on\": 0.25, \"off\": 0.75 }", "{ split: { \"on\": 25, \"off\": 75 } }"),
         ("{ \"on\": 100 }", "{ split: { \"on\": 100 } }"),
-        ("{ \"on\": 20, \"off\": 70 }", "{ split: { \"on\": 25, \"off\": 75 } }"),
         ("blue", "{ variation: \"on\" }"),
         ("[1]", "{ variation: \"on\" }"),
     ] {
