@@ -379,7 +379,7 @@ impl HoldKind {
         match self {
             Self::ApprovalRequired | Self::Archived | Self::AwaitsApproval | Self::ReturnType => Rule::LIVE,
             Self::Missing => Rule { effect: Some("Create the toggle again from its document"), ..Rule::LIVE },
-            // The other change has its own exit code.
+            // The other change has its own exit code, if there is one (`Plan::counts`).
             Self::AwaitsChange => Rule { decision: Decision::NotNeeded, awaits_others: true, ..Rule::HELD },
             Self::DiffersFromLive => Rule {
                 releases: &[Override::FirstPassAssert, Override::OverwriteDrift],

@@ -296,14 +296,20 @@ impl Plan {
         let waiting = self.withheld.iter().filter(waits).count();
         let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
         let files: BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();
+        // A file with a bad key has no toggle, and two files can claim one, so either count can be the
+        // larger one.
+        let invalid = count(Hold::is_invalid).max(files.len());
+        let failed = count(Hold::is_refused);
+        let held = (count(Hold::needs_decision) + waiting).max(self.environment_holds.len());
+        // What waits for a toggle without a change, such as an orphan, waits until somebody changes a document.
+        let is_alone = held + invalid + failed == 0;
+        let held = if is_alone { count(Hold::awaits_others) } else { held };
         PlanCounts {
             changes: self.requests().count(),
-            // A file with a bad key has no toggle, and two files can claim one, so either count can be the
-            // larger one.
-            invalid: count(Hold::is_invalid).max(files.len()),
-            held: (count(Hold::needs_decision) + waiting).max(self.environment_holds.len()),
+            invalid,
+            held,
             first_pass: count(|hold| hold.kind.is_some_and(HoldKind::is_first_pass)),
-            failed: count(Hold::is_refused),
+            failed,
         }
     }
 

@@ -417,7 +417,7 @@ fn a_circle_that_only_the_service_closes_is_held_by_a_live_plan() {
     service.world.repo.remove("shop/prod/base.yaml");
     commit(&service, &[("search", &["base"])], "Turn it around");
     let plan = || service.connected(service.world.plan()).unset("timeout");
-    plan().arg("--live").exit(0).any_stderr().stdout_contains(&[
+    plan().arg("--live").exit(4).any_stderr().stdout_contains(&[
         "held shop/prod/search",
         "with what the service has of `base`, which has no document, prerequisites would form a circle",
     ]);
@@ -442,7 +442,7 @@ fn a_circle_that_somebody_closes_on_the_service_is_held_by_plan_and_apply_in_the
         let reason = format!("with what the service has of `a`, {why}, prerequisites would form a circle");
         let held: &[&str] = &["held shop/prod/z", &reason];
         let plan = service.connected(service.world.plan()).unset("timeout").arg("--live");
-        plan.exit_in(&[0, 4]).any_stderr().stdout_contains(held);
+        plan.exit(4).any_stderr().stdout_contains(held);
         let apply = service.apply().exit(4).any_stderr().stdout_contains(held);
         apply.never_says(&["failed shop/prod/z", "dependency.cycle"]);
         // Once the service has no circle, the change is sent.
@@ -650,7 +650,7 @@ fn a_circle_with_a_removed_toggle_is_held_by_plan_and_apply_in_the_same_words() 
         for plan in [of_state.clone(), plan_of_last_commit(&service.world), of_state.arg("--live")] {
             plan.set("on-remove", on_remove)
                 .arg("--allow-mass-change")
-                .exit(0)
+                .exit(4)
                 .any_stderr()
                 .stdout_contains(&held);
         }
@@ -766,6 +766,21 @@ fn a_removed_document_that_others_need_is_a_warning_in_a_plan_and_for_validate()
     }
     let markdown = plan_of_last_commit(&world).set("output", "markdown").exit(0);
     markdown.stdout_contains(&["`search` needs it"]);
+}
+
+#[test]
+fn a_change_that_waits_for_a_removed_document_has_its_own_exit_code() {
+    let world = World::new();
+    world.repo.file("shop/prod/a.yaml", toggle(&[&needs("b")], SWITCH));
+    world.repo.file("shop/prod/b.yaml", toggle(&[], SWITCH)).commit("Add toggles");
+    world.repo.remove("shop/prod/a.yaml").file("shop/prod/b.yaml", toggle(&[&needs("a")], SWITCH));
+    world.repo.commit("Reverse who needs whom, and remove one");
+    let plan = || plan_of_last_commit(&world).set("on-remove", "keep");
+    plan().exit(4).stdout_contains(&["held shop/prod/b", "would form a circle"]);
+    plan().arg("--detailed-exitcode").exit(4).any_output();
+    // An invalid document has its own.
+    world.repo.file("shop/prod/c.yaml", "disabled: maybe\n").commit("Add an invalid one");
+    plan().set("from", "HEAD~2").exit(3).any_output();
 }
 
 #[test]

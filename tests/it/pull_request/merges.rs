@@ -258,15 +258,17 @@ fn a_document_in_a_folder_that_the_other_side_renamed_is_an_error_at_its_file() 
 fn a_conflict_exits_3_whatever_is_held() {
     let world = forked();
     world.repo.checkout("main");
-    set(&world.repo, "pay", 21).commit("Change pay").checkout("feature");
+    set(&world.repo, "new", 21).commit("Add new").checkout("feature");
     for toggle in super::TOGGLES {
-        set(&world.repo, toggle, 22);
+        world.repo.rename(&format!("shop/prod/{toggle}.yaml"), &format!("shop/live/{toggle}.yaml"));
     }
-    world.repo.commit("Change all");
-    let plan = pull_request(&world).set("max-change-ratio", "0.1").set("output", "json").exit(3).json();
-    let kinds = plan["held"].as_array().unwrap().iter().map(|held| held["kind"].as_str().unwrap());
-    let kinds: BTreeSet<&str> = kinds.collect();
-    assert!(kinds.len() > 1, "the conflict and the rail: {plan:#}");
+    world.repo.commit("Rename the environment");
+    let plan = pull_request(&world).set("output", "json").exit(3).json();
+    let held = plan["held"].as_array().unwrap();
+    let is_of_conflict = |held: &&Value| held["toggle"] == "shop/live/new";
+    let of_conflict = held.iter().filter(is_of_conflict).count();
+    assert!(of_conflict == 1 && held.len() > 1, "something else is held as well: {plan:#}");
+    pull_request(&world).arg("--detailed-exitcode").exit(3).any_output();
 }
 
 #[test]
