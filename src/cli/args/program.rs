@@ -27,7 +27,8 @@ Exit codes:
       (not for plan), a suspension, a change window, a
       missing review, a renamed document, or because of
       what the service has; or the checkout is stale or not
-      signed by a trusted key
+      signed by a trusted key (only a note for plan and
+      status)
   64  an unknown flag, or a missing or malformed setting";
 
 /// Where to begin, and where to read more.

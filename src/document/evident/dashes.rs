@@ -1,9 +1,9 @@
 //! Items of a list that are parts of one, because a dash stands before some of its keys.
 
-use super::super::check::{self, quoted};
-use super::super::finding::{Finding, add};
-use super::super::node::{Node, NodeKind, scalar};
-use super::super::shape::{CONDITION, PREREQUISITE, RULE, VARIATION};
+use crate::document::check::{self, quoted};
+use crate::document::finding::{Finding, add};
+use crate::document::node::{Node, NodeKind, scalar};
+use crate::document::shape::{CONDITION, PREREQUISITE, RULE, VARIATION};
 use crate::model::listed;
 
 /// The items of a list: the key of the list, their name, their keys, and those that all of them have.

@@ -1,11 +1,11 @@
 //! Objects in braces without brackets, of which YAML reads all but the first as keys without values:
 //! `{ objects: AT, CH }`.
 
-use super::super::check;
-use super::super::finding::{Finding, add, shown};
-use super::super::meant;
-use super::super::node::{Node, NodeKind, Style, scalar};
-use super::super::shape::CONDITION;
+use crate::document::check;
+use crate::document::finding::{Finding, add, shown};
+use crate::document::meant;
+use crate::document::node::{Node, NodeKind, Style, scalar};
+use crate::document::shape::CONDITION;
 
 /// Returns the entries of a condition with the objects as a list.
 pub(super) fn listed(entries: &[(Node, Node)], findings: &mut Vec<Finding>) -> Option<Vec<(Node, Node)>> {

@@ -16,7 +16,8 @@ pub(super) fn last_try(tries: &HeldRequests, id: &ToggleId) -> u64 {
 }
 
 /// Returns what is remembered after a pass that ended at `now`. `lines` are its changes; the service asked
-/// for `waits`; those in `still_held` could not be read, so that what held them before counts; the toggles `left` were withheld, or are not in the scope of the pass; `jitter` is a random number in `0.0..=1.0`.
+/// for `waits`; those in `still_held` could not be read, so that what held them before counts; the toggles `left`
+/// were withheld, or are not in the scope of the pass; `jitter` is a random number in `0.0..=1.0`.
 pub(crate) fn remember<'a>(
     before: &HeldRequests,
     lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,
