@@ -310,11 +310,11 @@ impl DriftScanner {
         let is_changed =
             |change: &&Change| live.get(&change.id).and_then(|live| live.overwritten_by(change)).is_some();
         // The creation of a toggle makes its first version.
-        let wanted = changes.filter(is_changed).map(|change| (change.id.clone(), 2)).collect();
-        for (id, versions) in versions_from(&self.reader(config)?, wanted, config.limits.in_flight, context)?
-        {
+        let wanted: Vec<_> = changes.filter(is_changed).map(|change| (change.id.clone(), 2)).collect();
+        let read = versions_from(&self.reader(config)?, wanted.clone(), config.limits.in_flight, context)?;
+        for (id, _) in wanted {
             if let Some(Live::Toggle(live)) = live.get_mut(&id) {
-                live.add_events(&versions, Some(1), None);
+                live.add_events(read.get(&id).map_or(&[], Vec::as_slice), Some(1), None);
             }
         }
         Ok(())

@@ -262,24 +262,32 @@ impl<'a> Scan<'a> {
             }
             _ => None,
         });
-        let read = versions_from(&self.reader, changes.collect(), in_flight, context)?;
+        let changes: Vec<(ToggleId, u64)> = changes.collect();
+        let ids: Vec<ToggleId> = changes.iter().map(|(id, _)| id.clone()).collect();
+        let read = versions_from(&self.reader, changes, in_flight, context)?;
         // A folder without what scans and passes have found, such as that of a job, does not know the version that was
         // applied.
-        let is_unknown = |id: &&ToggleId| matches!(self.memory.known.get(*id), Some(KnownDifference::Drifted(drifted)) if drifted.since.is_none());
+        let is_unknown = |id: &&ToggleId| match self.memory.known.get(*id) {
+            Some(KnownDifference::Drifted(drifted)) => drifted.since.is_none(),
+            _ => false,
+        };
         let unknown: BTreeSet<ToggleId> = read.keys().filter(is_unknown).cloned().collect();
         let records = match AppliedHistory::of(self.request.view)?.filter(|_| !unknown.is_empty()) {
             Some(records) => records.since(unknown)?,
             None => RecordsSince::default(),
         };
-        for (id, versions) in read {
+        for id in ids {
+            // None if they could not be read.
+            let versions = read.get(&id).map_or(&[][..], Vec::as_slice);
             if let Some(KnownDifference::Drifted(drifted)) = self.memory.known.get_mut(&id) {
                 let applied = &drifted.applied.payload;
                 let recorded = records.at(&id);
-                let recorded = recorded.and_then(|at| LiveVersion::number_applied(&versions, applied, at));
+                let recorded = recorded.and_then(|at| LiveVersion::number_applied(versions, applied, at));
                 // The service may not have the versions anymore.
-                drifted.live.add_events(&versions, drifted.since.or(recorded), Some(applied));
+                drifted.live.add_events(versions, drifted.since.or(recorded), Some(applied));
                 if let Some(Live::Toggle(live)) = self.live.get_mut(&id) {
                     live.events.clone_from(&drifted.live.events);
+                    live.has_earlier_events = drifted.live.has_earlier_events;
                 }
             }
         }

@@ -38,7 +38,8 @@ pub struct LiveToggle {
     pub return_type: Option<ReturnType>,
     /// The versions that replaced what was applied, oldest first; empty if they were not read.
     pub events: Vec<LiveVersion>,
-    /// Whether more versions, before `events`, may have replaced what was applied.
+    /// Whether versions that are not in `events` may have replaced what was applied, because there are too many or
+    /// they could not be read.
     pub has_earlier_events: bool,
 }
 
@@ -53,7 +54,7 @@ impl LiveToggle {
     }
 
     /// Adds the events since this targeting was `applied`, as version `number`, as far as they are known.
-    /// `versions` are those from [`LiveToggle::first_event`] on, newest first.
+    /// `versions` are those from [`LiveToggle::first_event`] on, newest first; empty if they could not be read.
     pub(crate) fn add_events(
         &mut self,
         versions: &[LiveVersion],
@@ -62,6 +63,12 @@ impl LiveToggle {
     ) {
         let newest = versions.partition_point(|version| version.version > self.version);
         let versions = &versions[newest..];
+        // The live version is one of them, unless they could not be read.
+        if versions.is_empty() {
+            self.has_earlier_events = number.is_none_or(|number| number < self.version);
+            self.events.clear();
+            return;
+        }
         let is_applied = |version: &LiveVersion| match number {
             Some(number) => version.version <= number,
             None => applied.is_some() && version.content.payload() == applied,

@@ -218,7 +218,7 @@ impl DriftedToggle {
     /// about the only or the last one.
     pub(crate) fn events(&self) -> (String, Vec<String>) {
         match self.live.events.as_slice() {
-            [] => (self.live.author(), Vec::new()),
+            [] => (self.live.last_event(), Vec::new()),
             [one] => (self.live.author(), one.comment_line().into_iter().collect()),
             _ => {
                 let head = format!("{} changes, the last {}", self.live.count(), self.live.author());
@@ -327,6 +327,8 @@ pub(in crate::plan) struct DriftedJson<'a> {
     comment: Option<&'a str>,
     /// Every version since the document was applied, oldest first.
     events: Vec<EventJson<'a>>,
+    /// Whether there may be earlier ones, because not all could be read.
+    earlier_events: bool,
     sentences: Vec<String>,
     applied: &'a Payload,
     /// Whether the document has the live targeting already.
@@ -365,6 +367,7 @@ impl<'a> DriftedJson<'a> {
             at: drifted.live.modified_at.map(rfc3339),
             comment: drifted.live.events.last().map(|event| event.comment.as_str()),
             events: drifted.live.events.iter().map(EventJson::of).collect(),
+            earlier_events: drifted.live.has_earlier_events,
             sentences: drifted.sentences(),
             applied: &drifted.applied.payload,
             documented: drifted.is_documented,

@@ -25,6 +25,16 @@ impl LiveToggle {
         author(self.version, self.modified_by.as_deref(), self.modified_at)
     }
 
+    /// Returns the newest version without its comment, and whether the versions could not be read.
+    pub(super) fn last_event(&self) -> String {
+        let unread = if self.has_earlier_events {
+            ", but its comment and any change before it could not be read"
+        } else {
+            ""
+        };
+        format!("{}{unread}", self.author())
+    }
+
     /// Returns how many events there are since it was applied, such as `more than 2`.
     pub(super) fn count(&self) -> String {
         let more = if self.has_earlier_events { "more than " } else { "" };
@@ -37,7 +47,7 @@ impl LiveToggle {
             events.iter().map(LiveVersion::sentence).collect::<Vec<_>>().join("; then ")
         };
         match self.events.len() {
-            0 => self.author(),
+            0 => self.last_event(),
             1..=Self::MOST_NAMED => events(&self.events),
             count => format!(
                 "{} versions, the last {} of which are {}",
@@ -51,7 +61,7 @@ impl LiveToggle {
     /// Returns a line for each event since it was applied; for the newest version, if they were not read.
     pub(super) fn event_lines(&self) -> Vec<String> {
         match self.events.as_slice() {
-            [] => vec![self.author()],
+            [] => vec![self.last_event()],
             events => events.iter().map(LiveVersion::line).collect(),
         }
     }

@@ -241,3 +241,24 @@ fn drift_that_no_document_can_express_is_not_said_to_be_imported() {
         "gitoggle apply --overwrite-drift",
     ]);
 }
+
+#[test]
+fn that_the_versions_of_a_toggle_could_not_be_read_is_said() {
+    let stand = Stand::uncached();
+    for (age, comment) in [(30, "INCIDENT 6: off until Monday"), (40, "typo in a rule name")] {
+        stand.changes("pay", age, comment);
+    }
+    for _ in 0..8 {
+        stand.script(on("/pay/targeting/versions", json!({ "page": "<title>Down</title>" })));
+    }
+    let said = ["version 4 by Admin at ", ", but its comment and any change before it could not be read"];
+    stand.drift().exit(0).any_stderr().stdout_contains(&said).never_says(&["INCIDENT", "typo"]);
+    let json = stand.drift().set("output", "json").exit(0).json();
+    let drifted = &json["drifted"][0];
+    assert_eq!((&drifted["events"], &drifted["earlier_events"]), (&json!([]), &json!(true)), "{json:#}");
+    for _ in 0..8 {
+        stand.script(on("/pay/targeting/versions", json!({ "page": "<title>Down</title>" })));
+    }
+    let overwrite = stand.apply().arg("--overwrite-drift");
+    overwrite.exit(0).any_stdout().stderr_contains(&["publishes over", said[1]]);
+}
