@@ -44,6 +44,15 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Returns the outcome that it counts as: a token that cannot be sent is accepted as little as one that the service
+    /// rejects, and without CA certificates nothing is trusted.
+    pub fn outcome(&self) -> Option<OutcomeKind> {
+        match self {
+            Self::Token(_) | Self::Unsendable => Some(OutcomeKind::Unauthorized),
+            Self::Network(error) => error.is_bad_ca_file().then_some(OutcomeKind::Untrusted),
+        }
+    }
+
     /// Returns how to fix the error, if there is advice.
     pub fn hint(&self) -> Option<String> {
         match self {

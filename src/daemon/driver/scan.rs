@@ -59,8 +59,12 @@ impl Driver {
             },
         };
         self.metrics.drift_scanned(scan_result);
-        if let Ok(Some(scan)) = result {
-            scan.failures().for_each(|outcome| self.metrics.scan_failed(outcome));
+        match result {
+            Ok(Some(scan)) => scan.failures().for_each(|outcome| self.metrics.scan_failed(outcome)),
+            Err(Error::Service(error)) => {
+                error.outcome().into_iter().for_each(|outcome| self.metrics.scan_failed(outcome));
+            }
+            Ok(None) | Err(_) => {}
         }
         if scan_result != ScanResult::Interrupted {
             state.drift.on_failure(failure);

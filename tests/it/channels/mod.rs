@@ -56,7 +56,7 @@ const LIVE: &[ServiceKind] = &[FeatureProbe];
 const SCAN: Row =
     Row { kinds: LIVE, settings: |_, run| run.set("drift-interval", "1s"), command: ("drift", 1), ..FAILURE };
 
-const ROWS: [Row; 31] = [
+const ROWS: [Row; 32] = [
     Row {
         name: "the token is refused",
         breaks: |stage, _| {
@@ -152,6 +152,14 @@ const ROWS: [Row; 31] = [
         breaks: |stage, _| drop(stage.world.write("token", "wrong")),
         cause: |_| "the service rejected the token",
         advice: |_| "check the token",
+        metric: |_| r#"gitoggle_drift_failures_total{outcome="unauthorized"}"#,
+        ..SCAN
+    },
+    Row {
+        name: "the token file is empty, and nothing is published",
+        breaks: |stage, _| drop(stage.world.write("token", "")),
+        cause: |_| "is empty",
+        advice: |_| "write the secret to the file",
         metric: |_| r#"gitoggle_drift_failures_total{outcome="unauthorized"}"#,
         ..SCAN
     },

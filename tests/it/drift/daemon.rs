@@ -391,6 +391,36 @@ fn files_that_are_replaced_count_from_the_next_scan_on() {
 }
 
 #[test]
+fn a_file_that_cannot_be_used_is_counted_like_the_refusal_that_it_leads_to() {
+    let stand = Stand::applied();
+    let token = stand.world.write("token", TOKEN);
+    let ca = stand.world.path("sandbox-ca.pem");
+    let daemon = daemon(&stand, |run| {
+        run.set("drift-interval", "1s").without_env("GITOGGLE_TOKEN").set("token-file", &token)
+    });
+    for (file, broken, outcome) in [
+        (&token, Some(""), "unauthorized"),
+        (&token, Some("two\nlines"), "unauthorized"),
+        (&token, None, "unauthorized"),
+        (&ca, Some(""), "untrusted"),
+        (&ca, None, "untrusted"),
+    ] {
+        let counter = format!("gitoggle_drift_failures_total{{outcome=\"{outcome}\"}}");
+        let valid = std::fs::read(file).unwrap();
+        let before = daemon.metric(&counter);
+        match broken {
+            Some(text) => std::fs::write(file, text).unwrap(),
+            None => std::fs::remove_file(file).unwrap(),
+        }
+        eventually(&counter, || (daemon.metric(&counter) > before).then_some(()));
+        std::fs::write(file, valid).unwrap();
+        let before = scans(&daemon, "success");
+        eventually("a scan", || (scans(&daemon, "success") > before).then_some(()));
+    }
+    daemon.stops_cleanly();
+}
+
+#[test]
 fn a_refusal_of_a_read_is_counted_like_one_of_a_publish() {
     let stand = Stand::applied();
     let token = stand.world.write("token", TOKEN);
