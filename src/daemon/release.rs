@@ -181,9 +181,14 @@ fn known<'a>(environment: &EnvironmentId, status: &'a Status) -> Result<&'a [Tog
     }
 }
 
-/// Returns the environment with the most similar name, if one is similar enough.
+/// Returns the environment that is probably meant: its parts are swapped, or it has a similar name.
 fn similar(environment: &EnvironmentId, status: &Status) -> Option<EnvironmentId> {
+    let swapped =
+        EnvironmentId { project: environment.environment.clone(), environment: environment.project.clone() };
     let known = status.overview.environments().iter();
+    if known.clone().any(|one| one.environment == swapped) {
+        return Some(swapped);
+    }
     let known: Vec<String> = known.map(|one| one.environment.to_string()).collect();
     closest(&environment.to_string(), known.iter().map(String::as_str))?.parse().ok()
 }

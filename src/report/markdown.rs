@@ -146,6 +146,12 @@ fn plan_page(lines: &Lines<'_>, limit: usize, overview: &str) -> Page {
     page
 }
 
+/// Returns the notes of a run, each as a quotation.
+pub(crate) fn quoted_notes(notes: &[String]) -> impl Iterator<Item = String> {
+    const LONGEST_NOTE: usize = 600;
+    notes.iter().map(|note| format!("> **Note**: {}\n\n", inline(&cut(note, LONGEST_NOTE))))
+}
+
 /// The changes and notes of one environment, or the changes that are the same in several.
 struct Section<'a> {
     environments: Vec<EnvironmentId>,
@@ -223,7 +229,6 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     fn head(&self) -> String {
         const LONGEST: usize = 200;
-        const LONGEST_NOTE: usize = 600;
         let PlanView { plan, notes, users, .. } = self.view;
         let source = plan.source();
         let service = plan.base_url().map_or_else(String::new, |url| format!(" → {}", code(url)));
@@ -233,8 +238,7 @@ impl<'a> Lines<'a> {
             headline.push_str(&format!(" · **{}**", counted(invalid, "invalid document")));
         }
         let guesses = plan.guess_note().map(|note| format!("> **Warning**: {note}.\n\n"));
-        let notes = notes.iter().map(|note| format!("> **Note**: {}\n\n", inline(&cut(note, LONGEST_NOTE))));
-        let notes: String = guesses.into_iter().chain(notes).collect();
+        let notes: String = guesses.into_iter().chain(quoted_notes(notes)).collect();
         let audience = users.map(|users| users::audience(users, code)).unwrap_or_default();
         let audience: Vec<&str> = audience.iter().map(|line| line.trim_start()).collect();
         let audience = if audience.is_empty() { String::new() } else { audience.join("  \n") + "\n\n" };

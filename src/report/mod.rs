@@ -22,7 +22,7 @@ pub(crate) use findings::{
 };
 pub(crate) use history::{history_markdown, history_text};
 pub(crate) use links::Links;
-pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown};
+pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown, quoted_notes};
 pub(crate) use markup::{code, fitting};
 pub(crate) use stale::{stale_json, stale_markdown, stale_text};
 pub(crate) use test_run::{

@@ -14,7 +14,7 @@ use crate::config::{OutputFormat, Settings};
 use crate::daemon::{self, Readiness, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{HoldKind, counted, escaped};
 use crate::plan::Plan;
-use crate::report::{ANY_COMMENT, code, fitting};
+use crate::report::{ANY_COMMENT, code, fitting, quoted_notes};
 use crate::source::CacheMode;
 
 /// Show the state of every toggle
@@ -34,8 +34,8 @@ pub(crate) struct StatusArgs {
 pub(super) const FORMATS: Formats<ShownStatus> = &[
     (OutputFormat::Human, |shown, _| print(&text(&shown.status, shown.lists_all))),
     (OutputFormat::Json, |shown, _| print_json(&shown.json())),
-    (OutputFormat::Markdown, |shown, _| print(&markdown(&shown.status, ANY_COMMENT))),
-    (OutputFormat::Github, |shown, _| step_summary(|limit| markdown(&shown.status, limit))),
+    (OutputFormat::Markdown, |shown, _| print(&shown.markdown(ANY_COMMENT))),
+    (OutputFormat::Github, |shown, _| step_summary(|limit| shown.markdown(limit))),
 ];
 
 /// The state of the toggles, and how much of it is printed.
@@ -54,6 +54,32 @@ impl ShownStatus {
             toggles: &self.status.toggles,
             notes: &self.notes,
         }
+    }
+
+    /// Formats the notes, and the toggles that are not in sync, as Markdown of at most `limit` bytes.
+    fn markdown(&self, limit: usize) -> String {
+        let status = &self.status;
+        let Status { source, toggles, .. } = status;
+        let mut head = format!("### gitoggle status\n\n{}\n\n{}", counts(toggles), code(&source.repo));
+        if let (Some(reference), Some(revision)) = (&source.reference, source.revision) {
+            let _ = write!(head, " {} {}", code(reference), code(&revision.short()));
+        }
+        head.push_str("\n\n");
+        head.extend(quoted_notes(&self.notes));
+        for (scope, suspension) in status.suspensions.iter() {
+            let reason = suspension.reason.as_deref().unwrap_or("no reason given");
+            let globs = scope.globs().map(|globs| format!(" {}", code(&globs)));
+            let _ = writeln!(head, "* **suspended**{}: {}", globs.unwrap_or_default(), code(reason));
+        }
+        if let Some(failure) = &status.drift_failure {
+            let _ = writeln!(head, "* **not compared**: {}", code(&failure.reason));
+        }
+        let behind = toggles.iter().filter(|toggle| toggle.state() != ToggleState::InSync);
+        let rows = behind.map(|toggle| {
+            let reason = toggle.reason().map_or_else(String::new, |reason| format!(": {}", code(&reason)));
+            format!("* **{}** {}{reason}\n", toggle.state().as_str(), code(toggle.toggle.as_str()))
+        });
+        fitting([head].into_iter().chain(rows), limit)
     }
 }
 
@@ -160,30 +186,6 @@ fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
         let _ = writeln!(text, "         all {}: {}", toggles.len(), escaped(&reason));
     }
     text
-}
-
-/// Formats the toggles that are not in sync as Markdown of at most `limit` bytes.
-fn markdown(status: &Status, limit: usize) -> String {
-    let Status { source, toggles, .. } = status;
-    let mut head = format!("### gitoggle status\n\n{}\n\n{}", counts(toggles), code(&source.repo));
-    if let (Some(reference), Some(revision)) = (&source.reference, source.revision) {
-        let _ = write!(head, " {} {}", code(reference), code(&revision.short()));
-    }
-    head.push_str("\n\n");
-    for (scope, suspension) in status.suspensions.iter() {
-        let reason = suspension.reason.as_deref().unwrap_or("no reason given");
-        let globs = scope.globs().map(|globs| format!(" {}", code(&globs)));
-        let _ = writeln!(head, "* **suspended**{}: {}", globs.unwrap_or_default(), code(reason));
-    }
-    if let Some(failure) = &status.drift_failure {
-        let _ = writeln!(head, "* **not compared**: {}", code(&failure.reason));
-    }
-    let behind = toggles.iter().filter(|toggle| toggle.state() != ToggleState::InSync);
-    let rows = behind.map(|toggle| {
-        let reason = toggle.reason().map_or_else(String::new, |reason| format!(": {}", code(&reason)));
-        format!("* **{}** {}{reason}\n", toggle.state().as_str(), code(toggle.toggle.as_str()))
-    });
-    fitting([head].into_iter().chain(rows), limit)
 }
 
 fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {

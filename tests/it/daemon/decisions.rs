@@ -173,6 +173,7 @@ fn a_decision_that_releases_nothing_is_refused_with_the_reason() {
         &daemon,
         &[
             (allow("shop/prdo", "mass-change", &head), 404, &["`shop/prdo`", "did you mean `shop/prod`?"]),
+            (allow("prod/shop", "mass-change", &head), 404, &["`prod/shop`", "did you mean `shop/prod`?"]),
             (allow("shop/prod", "mass-change", &old), 409, &[&old, &head, "not the one that is planned"]),
             (
                 allow("shop/prod", "first-pass-assert", &head),
