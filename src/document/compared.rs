@@ -22,23 +22,33 @@ pub(super) struct Beside<'a> {
     pub(super) keys: (&'static str, &'static str),
     /// Whether the list has no other object.
     pub(super) is_alone: bool,
+    /// Whether the service has `between`.
+    pub(super) has_between: bool,
 }
 
 impl Beside<'_> {
     /// A condition that compares with one object.
-    pub(super) const EQUAL: Self = Self { predicate: "=", keys: ("predicate", "objects"), is_alone: true };
+    pub(super) const EQUAL: Self =
+        Self { predicate: "=", keys: ("predicate", "objects"), is_alone: true, has_between: true };
 }
 
 impl ComparedObject {
     /// Returns what to write, so that the condition means the same.
     pub(super) fn help(&self, beside: Beside<'_>) -> String {
-        let Beside { predicate: own, keys: (key, list), is_alone } = beside;
+        let Beside { predicate: own, keys: (key, list), is_alone, has_between } = beside;
         let alone = |object: &str| format!("write `{object}`");
         let with = |predicate: &str, object: &str| match is_alone {
             true => format!("write `{key}: {}, {list}: [{}]`", quoted(predicate), quoted(object)),
             false => "write a rule for each of these comparisons".to_owned(),
         };
         let is_side = key != "predicate";
+        let either = |object: &str| match is_alone {
+            true => format!(
+                "write `{object}` if `{own}` is meant, or {} for this range",
+                self.between(has_between)
+            ),
+            false => format!("write `{object}` if `{own}` is meant, or a rule for each of these comparisons"),
+        };
         match (self, own) {
             (Self::With("=" | "!=", object), "!=") => alone(object),
             (Self::With(sign, object), "!=") => match dialects::opposite(sign, is_alone) {
@@ -48,9 +58,9 @@ impl ComparedObject {
                     .to_owned(),
             },
             (Self::Range { .. }, "!=") => format!(
-                "no predicate says the opposite of a range: a rule before this one, with `{}`, can serve the users that it \
+                "no predicate says the opposite of a range: a rule before this one, with {}, can serve the users that it \
                  matches",
-                self.between()
+                self.between(has_between)
             ),
             (Self::With(sign, object), own) if *sign == own => alone(object),
             (Self::With("=" | "!=", object), _) if is_side || own != "=" => alone(object),
@@ -62,28 +72,34 @@ impl ComparedObject {
                 }
             }
             (Self::With(sign, object), _) => with(sign, object),
+            // Both bounds are written, so the one that is dropped was meant, too.
+            (Self::Range { low, is_open: false, .. }, ">=") if !is_side => either(low),
+            (Self::Range { high, is_open: false, .. }, "<=") if !is_side => either(high),
             (Self::Range { low, .. }, ">=" | "<") => alone(low),
             (Self::Range { high, is_open: false, .. }, ">" | "<=") => alone(high),
             (Self::Range { high, .. }, ">") => with(">=", high),
             (Self::Range { high, .. }, "<=") => with("<", high),
             (Self::Range { low, .. }, _) if is_side => alone(low),
-            (Self::Range { .. }, _) if is_alone => format!("write `{}` for this range", self.between()),
+            (Self::Range { .. }, _) if is_alone => format!("write {} for this range", self.between(has_between)),
             (Self::Range { .. }, _) => "write a rule for each of these comparisons".to_owned(),
         }
     }
 
-    /// Returns the fields of a range.
-    fn between(&self) -> String {
+    /// Returns the fields of a range, or those of two conditions if the service has no `between`.
+    fn between(&self, has_between: bool) -> String {
         let (low, high, below) = match self {
             Self::Range { low, high, is_open } => (low, high, if *is_open { "<" } else { "<=" }),
             Self::With(_, object) => (object, object, "<="),
         };
-        format!(
-            "predicate: between, leftPredicate: \">=\", objects: [{}], rightPredicate: {}, rightObjects: [{}]",
-            quoted(low),
-            quoted(below),
-            quoted(high)
-        )
+        let (low, below, high) = (quoted(low), quoted(below), quoted(high));
+        match has_between {
+            true => format!(
+                "`predicate: between, leftPredicate: \">=\", objects: [{low}], rightPredicate: {below}, rightObjects: [{high}]`"
+            ),
+            false => format!(
+                "two conditions, `predicate: \">=\", objects: [{low}]` and `predicate: {below}, objects: [{high}]`,"
+            ),
+        }
     }
 }
 
@@ -96,6 +112,8 @@ mod tests {
         let at_least = || ComparedObject::With(">=", "18".to_owned());
         let range = |is_open| ComparedObject::Range { low: "18".to_owned(), high: "25".to_owned(), is_open };
         let (closed, open) = (range(false), range(true));
+        let between = "`predicate: between, leftPredicate: \">=\", objects: [\"18\"], rightPredicate: \"<=\", \
+                       rightObjects: [\"25\"]` for this range";
         for (compared, own, expected) in [
             (&at_least(), "=", "write `predicate: \">=\", objects: [\"18\"]`"),
             (&at_least(), "!=", "write `predicate: \"<\", objects: [\"18\"]`"),
@@ -110,16 +128,19 @@ mod tests {
                 "write `predicate: \"!=\", objects: [\"18\"]`",
             ),
             (&ComparedObject::With("=", "18".to_owned()), ">", "write `18`"),
-            (&closed, ">=", "write `18`"),
+            (&closed, ">=", &format!("write `18` if `>=` is meant, or {between}")),
             (&closed, "<", "write `18`"),
             (&closed, ">", "write `25`"),
-            (&closed, "<=", "write `25`"),
+            (&closed, "<=", &format!("write `25` if `<=` is meant, or {between}")),
             (&open, ">", "write `predicate: \">=\", objects: [\"25\"]`"),
             (&open, "<=", "write `predicate: \"<\", objects: [\"25\"]`"),
         ] {
             let beside = Beside { predicate: own, ..Beside::EQUAL };
             assert_eq!(compared.help(beside), expected, "{own} {compared:?}");
         }
+        let help = closed.help(Beside { has_between: false, ..Beside::EQUAL });
+        let two = "write two conditions, `predicate: \">=\", objects: [\"18\"]` and `predicate: \"<=\", objects: [\"25\"]`,";
+        assert_eq!(help, format!("{two} for this range"));
         let not = Beside { predicate: "!=", ..Beside::EQUAL };
         assert!(closed.help(not).starts_with("no predicate says the opposite of a range"));
         let several = Beside { is_alone: false, ..not };
@@ -128,7 +149,7 @@ mod tests {
             open.help(Beside { is_alone: false, ..Beside::EQUAL }),
             "write a rule for each of these comparisons"
         );
-        let side = Beside { predicate: "<", keys: ("rightPredicate", "rightObjects"), is_alone: true };
+        let side = Beside { predicate: "<", keys: ("rightPredicate", "rightObjects"), ..Beside::EQUAL };
         assert_eq!(ComparedObject::With("<", "65".to_owned()).help(side), "write `65`");
         let other = ComparedObject::With("<=", "65".to_owned()).help(side);
         assert!(other.starts_with("write `rightPredicate: \"<=\", rightObjects: [\"65\"]`"), "{other}");

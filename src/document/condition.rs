@@ -63,6 +63,7 @@ impl ConditionChecker<'_> {
             add(self.findings, finding.help(help));
         }
         self.vocabulary(kind, predicate.as_deref(), objects.as_deref().unwrap_or_default(), at);
+        self.unavailable(condition, at);
         self.between(condition, at);
         let is_between = match predicate.as_deref() {
             Some(predicate) => predicate == "between",
@@ -97,7 +98,7 @@ impl ConditionChecker<'_> {
             if has_unread && object.is_empty() {
                 continue;
             }
-            let beside = |findings: &[Finding]| side.beside(kind, objects.len() == 1, findings);
+            let beside = |findings: &[Finding]| side.beside(self.kind, kind, objects.len() == 1, findings);
             if let Some((check, what, help)) = operand(self.kind, kind, object, || beside(self.findings)) {
                 let message = format!("`{}` {what}", shown(object));
                 add(self.findings, at.finding(check, Part::Value, message).help(help));
@@ -161,6 +162,29 @@ impl ConditionChecker<'_> {
         }
     }
 
+    /// Reports a type and a predicate that another kind of service has. Fields that need it have their own findings.
+    fn unavailable(&mut self, condition: &RawCondition, at: &At<'_>) {
+        let Some(kind) = condition.kind.as_deref().and_then(ConditionType::find) else { return };
+        if condition.subject.is_some() && !kind.is_of(self.kind) {
+            let kinds = ServiceKind::words_with(|can| can.refer);
+            let message = format!("`{}` is not a type of condition of this kind of service", kind.name);
+            let finding = at.key("type").finding(&check::UNDOCUMENTED_CONDITION_TYPE, Part::Value, message);
+            let help = format!("conditions on segments need `service_kind: {kinds}`");
+            add(self.findings, finding.help(help));
+        }
+        let is_between = condition.predicate.as_deref() == Some("between") && !kind.sides().is_empty();
+        let has_fields = condition.left_predicate.is_some()
+            || condition.right_predicate.is_some()
+            || condition.right_objects.is_some();
+        if is_between && !has_fields && !self.kind.can().between {
+            let kinds = ServiceKind::words_with(|can| can.between);
+            let message = "`between` is not a predicate of this kind of service";
+            let finding = at.key("predicate").finding(&check::UNDOCUMENTED_PREDICATE, Part::Value, message);
+            let help = format!("write a condition for each bound; `between` needs `service_kind: {kinds}`");
+            add(self.findings, finding.help(help));
+        }
+    }
+
     fn unknown_type(&mut self, kind: &str, predicate: Option<&str>, at: &At<'_>) {
         // The documented API does not list its types, so an unknown one is only a warning
         // (src/document/README.md, "Kinds of service").
@@ -168,10 +192,15 @@ impl ConditionChecker<'_> {
             false => &check::UNDOCUMENTED_CONDITION_TYPE,
             true => &check::UNKNOWN_CONDITION_TYPE,
         };
-        let types: Vec<&str> = CONDITION_TYPES.iter().map(|kind| kind.name).collect();
-        let meant = dialects::meant_type(kind).map(|meant| with_predicate(meant, predicate));
+        let known: Vec<&str> = CONDITION_TYPES.iter().map(|one| one.name).collect();
+        // No help leads to a type that this service does not have.
+        let types = CONDITION_TYPES.iter().filter(|one| one.is_of(self.kind));
+        let types: Vec<&str> = types.map(|one| one.name).collect();
+        let meant = dialects::meant_type(kind)
+            .filter(|meant| types.contains(meant))
+            .map(|meant| with_predicate(meant, predicate));
         let help = meant.or_else(|| suggest(self.findings, kind, types.iter().copied()));
-        let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&types))));
+        let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&known))));
         let message = format!("`{}` is not a known type of condition", shown(kind));
         let finding = at.key("type").finding(check, Part::Value, message);
         add(self.findings, finding.help(help));
@@ -192,6 +221,8 @@ impl ConditionChecker<'_> {
         // Comparing words is slow, and a hostile file could require it very often.
         let is_affordable = is_affordable(self.findings);
         let meant = is_affordable.then(|| dialects::meant(kind, predicate, known)).flatten();
+        // No help leads to what this service does not have.
+        let meant = meant.filter(|meant| *meant != "between" || self.kind.can().between);
         let range = if kind == "semver" && is_affordable { range(predicate, objects) } else { None };
         let ilike = if kind == "string" && is_affordable { dialects::is_ilike(predicate) } else { None };
         let help = range.or_else(|| ilike.map(|is_denied| ilike_help(is_denied, objects))).or_else(|| {
@@ -381,7 +412,13 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// Returns what is beside an object; none if what compares has no certain meaning.
-    fn beside(self, kind: &str, is_alone: bool, findings: &[Finding]) -> Option<Beside<'a>> {
+    fn beside(
+        self,
+        service: ServiceKind,
+        kind: &str,
+        is_alone: bool,
+        findings: &[Finding],
+    ) -> Option<Beside<'a>> {
         let known = ConditionType::find(kind).map(ConditionType::predicates).unwrap_or_default();
         let predicate = match self.compares {
             None | Some("") => "=",
@@ -390,7 +427,7 @@ impl<'a> Side<'a> {
             Some(own) if is_affordable(findings) => dialects::meant(kind, own, &known)?,
             Some(_) => return None,
         };
-        Some(Beside { predicate, keys: self.keys, is_alone })
+        Some(Beside { predicate, keys: self.keys, is_alone, has_between: service.can().between })
     }
 }
 
@@ -453,7 +490,7 @@ fn time(object: &str) -> Option<(&'static Check, &'static str, String)> {
     let taken = rfc3339(seconds).replace('Z', "+00:00");
     let help = match is_datetime(&taken) {
         true => format!("write `{taken}`: the service takes it for that time"),
-        false => help(MeantTime { seconds, has_zone: true }),
+        false => help(MeantTime { seconds, has_zone: true, has_fraction: false }),
     };
     Some((&check::BAD_DATETIME, "is not a time that exists", help))
 }

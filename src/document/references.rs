@@ -26,6 +26,8 @@ pub(crate) struct Outline {
     pub(crate) has_prerequisites: bool,
     /// Whether a comment waives a finding about other documents.
     pub(crate) has_waiver: bool,
+    /// Whether waivers of `sdk-disagreement` at its prerequisites waive nothing in the document itself.
+    pub(crate) has_open_waiver: bool,
 }
 
 impl Outline {
@@ -35,6 +37,7 @@ impl Outline {
             kind: Some(type_of(targeting)),
             has_prerequisites: !prerequisites.is_empty(),
             has_waiver: false,
+            has_open_waiver: false,
         }
     }
 }
@@ -764,8 +767,13 @@ pub(crate) fn other_spelling(key: &str, path: &str, other: &str) -> ReferencePro
 }
 
 /// Returns the findings about other documents in one document, with their positions, and applies its waivers
-/// of them.
-pub(crate) fn diagnose(path: &str, content: &Blob, problems: Vec<ReferenceProblem>) -> Vec<Diagnostic> {
+/// of them. A waiver of `sdk-disagreement` has to waive one of these if `has_open_waiver`.
+pub(crate) fn diagnose(
+    path: &str,
+    content: &Blob,
+    problems: Vec<ReferenceProblem>,
+    has_open_waiver: bool,
+) -> Vec<Diagnostic> {
     let Blob::Content(bytes) = content else { return Vec::new() };
     let Ok(text) = std::str::from_utf8(bytes) else { return Vec::new() };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -774,7 +782,7 @@ pub(crate) fn diagnose(path: &str, content: &Blob, problems: Vec<ReferenceProble
         problems.iter().filter(|one| one.is_error_unless_waived).map(|one| one.message.clone()).collect();
     let findings = problems.into_iter().map(ReferenceProblem::finding).collect();
     let mut diagnostics = finding::diagnose(path, text, tree.root.as_ref(), findings);
-    waiver::apply_to_references(path, &tree, &mut diagnostics);
+    waiver::apply_to_references(path, &tree, has_open_waiver, &mut diagnostics);
     for found in diagnostics.iter_mut().filter(|found| found.waived.is_none()) {
         if unsure.contains(&found.message) {
             found.severity = check::Severity::Error;

@@ -22,7 +22,7 @@ pub(crate) fn schema(kind: ServiceKind) -> Value {
     let mut definitions = definitions();
     let mut content = content();
     let can = kind.can();
-    definitions["condition"] = if can.evaluate { known_condition() } else { documented_condition() };
+    definitions["condition"] = if can.evaluate { known_condition() } else { documented_condition(kind) };
     let mut serve = serve();
     if can.split {
         serve["properties"]["split"] = split();
@@ -195,23 +195,21 @@ fn offered(words: &[&str]) -> Value {
     json!([{ "enum": words }, of("word")])
 }
 
-fn types() -> Vec<&'static str> {
-    CONDITION_TYPES.iter().map(|kind| kind.name).collect()
-}
-
-fn documented_condition() -> Value {
+fn documented_condition(kind: ServiceKind) -> Value {
     let mut condition = condition(&["type", "subject", "predicate", "objects"]);
     // The documented API does not list its types, so they are offered, and only the objects that every
     // service compares are checked.
-    condition["properties"]["type"]["anyOf"] = offered(&types());
-    let rule = |kind: &ConditionType| {
-        let mut properties = json!({ "predicate": { "anyOf": offered(&kind.predicates()) } });
-        if kind.name == "number" {
+    let types = CONDITION_TYPES.iter().filter(|one| one.is_of(kind));
+    let names: Vec<&str> = types.clone().map(|one| one.name).collect();
+    condition["properties"]["type"]["anyOf"] = offered(&names);
+    let rule = |one: &ConditionType| {
+        let mut properties = json!({ "predicate": { "anyOf": offered(&one.predicates_of(kind)) } });
+        if one.name == "number" {
             properties["objects"] = objects("number");
         }
-        json!({ "if": is("type", kind.name), "then": { "properties": properties } })
+        json!({ "if": is("type", one.name), "then": { "properties": properties } })
     };
-    condition["allOf"] = CONDITION_TYPES.iter().map(rule).collect();
+    condition["allOf"] = types.map(rule).collect();
     condition
 }
 
@@ -229,7 +227,8 @@ fn known_condition() -> Value {
     {
         condition["properties"][name] = schema;
     }
-    condition["properties"]["type"]["enum"] = json!(types());
+    let types: Vec<&str> = CONDITION_TYPES.iter().map(|kind| kind.name).collect();
+    condition["properties"]["type"]["enum"] = json!(types);
     let mut rules = vec![
         json!({
             "if": is("type", "number"),

@@ -9,7 +9,7 @@ use super::check::{self, BAD_WAIVER, CHECKS, Check, CheckSubject, Severity, UNUS
 use super::finding;
 use super::finding::Diagnostic;
 use super::finding::{Finding, did_you_mean, shown};
-use super::node::{Node, NodeKind, Position, Span};
+use super::node::{Located, Node, NodeKind, PathStep, Position, Span};
 use super::syntax::{self, Comment, Syntax};
 use crate::model::{Blob, Payload, Sdks};
 
@@ -28,7 +28,7 @@ fn is_almost_one(comment: &str) -> bool {
     let text = comment.trim_start_matches('#').trim_start();
     let rest =
         text.split_at_checked("gitoggle".len()).filter(|(name, _)| name.eq_ignore_ascii_case("gitoggle"));
-    let is_waiver = |rest: &str| rest.trim_start_matches([':', ' ', '\t']).starts_with("allow(");
+    let is_waiver = |rest: &str| rest.trim_start_matches([':', ' ', '\t', '-', '_']).starts_with("allow(");
     !text.starts_with(MARK) && rest.is_some_and(|(_, rest)| is_waiver(rest))
 }
 
@@ -51,6 +51,8 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Do
         (false, false) => return,
     }
     let mut findings = Vec::new();
+    // Of the waivers of what SDKs do at prerequisites: whether each waives nothing here.
+    let mut open = Vec::new();
     for comment in comments.iter().filter(|comment| is_almost_one(comment.text)) {
         let message = "this comment is not a waiver: it does not begin with `gitoggle:`";
         findings.push(Finding::at(&BAD_WAIVER, span(comment), message).help(FORM));
@@ -65,25 +67,34 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Do
             // Without SDKs, this was not checked.
             Ok(waiver) if waiver.id == check::SDK_DISAGREEMENT.id && sdks.is_empty() => None,
             Ok(waiver) if waiver.id == check::SDK_DISAGREEMENT.id => {
-                // With prerequisites, it may concern a finding about other documents.
-                let has_others = document.outline.has_prerequisites;
-                document.outline.has_waiver |= has_others;
                 let unused = waiver.apply(tree, comment, is_checked, &mut document.diagnostics);
-                unused.filter(|_| !has_others)
+                // There, it may concern a finding about other documents.
+                let is_at_others = document.outline.has_prerequisites && is_at_prerequisites(tree, comment);
+                if is_at_others {
+                    open.push(unused.is_some());
+                }
+                unused.filter(|_| !is_at_others)
             }
             Ok(waiver) if waiver.id == STALE => is_in_use(document).then(|| waiver.unused(comment)),
             Ok(waiver) => waiver.apply(tree, comment, is_checked, &mut document.diagnostics),
             Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(comment), message).maybe_help(help)),
         });
     }
+    document.outline.has_waiver |= !open.is_empty();
+    document.outline.has_open_waiver = !open.is_empty() && open.iter().all(|is_unused| *is_unused);
     let added = finding::diagnose(path, text, None, findings);
     document.diagnostics.extend(added);
     document.diagnostics.sort_unstable();
 }
 
 /// Waives the findings about other documents in the document whose syntax is `tree`, and adds those on such
-/// waivers.
-pub(super) fn apply_to_references(path: &str, tree: &Syntax<'_>, diagnostics: &mut Vec<Diagnostic>) {
+/// waivers: one of `sdk-disagreement` has to waive one of these if `has_open_waiver`.
+pub(super) fn apply_to_references(
+    path: &str,
+    tree: &Syntax<'_>,
+    has_open_waiver: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let Syntax { text, comments, .. } = tree;
     let mut findings = Vec::new();
     for (instruction, comment) in instructions(comments).filter(|_| tree.is_printable) {
@@ -91,7 +102,11 @@ pub(super) fn apply_to_references(path: &str, tree: &Syntax<'_>, diagnostics: &m
         let is_of_sdks = waiver.id == check::SDK_DISAGREEMENT.id;
         if waiver.is_of_reference() || is_of_sdks {
             let unused = waiver.apply(tree, comment, true, diagnostics);
-            findings.extend(unused.filter(|_| !is_of_sdks));
+            // An error hides what SDKs do there.
+            let has_error = || diagnostics.iter().any(|found| found.severity == Severity::Error);
+            let is_told =
+                !is_of_sdks || has_open_waiver && is_at_prerequisites(tree, comment) && !has_error();
+            findings.extend(unused.filter(|_| is_told));
         }
     }
     diagnostics.extend(finding::diagnose(path, text, None, findings));
@@ -197,8 +212,7 @@ impl Waiver<'_> {
         diagnostics: &mut [Diagnostic],
     ) -> Option<Finding> {
         let line = next_line(tree.text, comment.start.line);
-        let spans = line.zip(tree.root.as_ref()).map(|(line, root)| starting_at(root, line));
-        let spans = spans.unwrap_or_default();
+        let spans = spans_below(tree, line);
         let concerns = |found: &Diagnostic| {
             let position = Position { line: found.line, column: found.column };
             let inside = |span: &Span| (span.start..span.end).contains(&position);
@@ -246,6 +260,21 @@ fn next_line(text: &str, line: u32) -> Option<u32> {
     let after = text.lines().zip(1_u32..).skip_while(|(_, at)| *at <= line);
     let (content, at) = after.into_iter().find(|(content, _)| !content.trim_start().starts_with('#'))?;
     (!content.trim().is_empty()).then_some(at)
+}
+
+/// Returns whether a waiver concerns a line of the prerequisites, where findings about other documents are.
+fn is_at_prerequisites(tree: &Syntax<'_>, comment: &Comment<'_>) -> bool {
+    let path = [PathStep::Key("content"), PathStep::Key("prerequisites")];
+    let Some(root) = &tree.root else { return false };
+    let Located { key, value } = root.locate(&path);
+    let start = key.map_or(value.start, |key| key.start);
+    let spans = spans_below(tree, next_line(tree.text, comment.start.line));
+    spans.iter().any(|span| span.start < value.end && start < span.end)
+}
+
+/// Returns the spans of the entries and items that begin on this line.
+fn spans_below(tree: &Syntax<'_>, line: Option<u32>) -> Vec<Span> {
+    line.zip(tree.root.as_ref()).map(|(line, root)| starting_at(root, line)).unwrap_or_default()
 }
 
 /// Returns the spans of the outermost entries and items below `root` that begin on `line`.

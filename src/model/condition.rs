@@ -1,6 +1,8 @@
 //! The types of conditions and their predicates, as FeatureProbe knows them. The checks, the schema, the
 //! evaluation and the sandbox read this table.
 
+use super::ServiceKind;
+
 /// A type of conditions: its name, how the attribute is read, and its predicates.
 pub(crate) struct ConditionType {
     pub(crate) name: &'static str,
@@ -117,6 +119,18 @@ impl ConditionType {
     /// Returns the names of its predicates.
     pub(crate) fn predicates(&self) -> Vec<&'static str> {
         self.predicates.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Returns whether a service of this kind has the type, or does not say that it has not.
+    pub(crate) fn is_of(&self, service: ServiceKind) -> bool {
+        service.can().refer || self.value != ConditionValue::Segment
+    }
+
+    /// Returns the names of the predicates that a service of this kind has.
+    pub(crate) fn predicates_of(&self, service: ServiceKind) -> Vec<&'static str> {
+        let predicates = self.predicates.iter();
+        let known = predicates.filter(|(_, one)| service.can().between || *one != Predicate::Between);
+        known.map(|(name, _)| *name).collect()
     }
 
     /// Returns the predicates that the two sides of its `between` can have; none if it has no `between`.

@@ -90,12 +90,15 @@ pub(crate) fn check<T: Trees<Error = source::Error>>(
     let waivers = noted.iter().enumerate().filter(|(_, one)| one.outline.has_waiver).map(|(at, _)| at);
     let concerned: BTreeSet<usize> = problems.keys().copied().chain(waivers).collect();
     for at in concerned {
-        let Noted { id, file, fragment, .. } = &noted[at];
+        let Noted { id, file, outline, fragment, .. } = &noted[at];
         let problems = problems.remove(&at).unwrap_or_default();
         let is_invalid = problems.iter().any(ReferenceProblem::is_error);
         let is_mixed = problems.iter().any(ReferenceProblem::is_about_types);
         let content = library.trees.blob(file.id, LARGEST_DOCUMENT)?;
-        let mut found = document::diagnose_references(&library.path(id, *file), &content, problems);
+        // Of a file that is checked alone, no other document is known.
+        let has_open_waiver = outline.has_open_waiver && !library.is_alone;
+        let path = library.path(id, *file);
+        let mut found = document::diagnose_references(&path, &content, problems, has_open_waiver);
         match fragment {
             Some(_) => ReferenceProblem::keep_known(&mut found),
             None if is_invalid || ReferenceProblem::has_error(&found) => {
@@ -526,7 +529,8 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         for one in others.iter().filter(|one| !is_new(&one.id)) {
             let problem = self.disagreement(one.kind, others).into_iter().collect();
             let content = self.trees.blob(one.file.id, LARGEST_DOCUMENT)?;
-            let found = document::diagnose_references(&self.path(&one.id, one.file), &content, problem);
+            let found =
+                document::diagnose_references(&self.path(&one.id, one.file), &content, problem, false);
             if !ReferenceProblem::types_are_waived(&found) {
                 unwaived.insert(one.id.clone());
             }

@@ -9,6 +9,8 @@ pub(in crate::document) struct MeantTime {
     pub(in crate::document) seconds: i64,
     /// Whether the text names its zone.
     pub(in crate::document) has_zone: bool,
+    /// Whether the text has a fraction of a second, which `seconds` has not.
+    pub(in crate::document) has_fraction: bool,
 }
 
 impl MeantTime {
@@ -21,11 +23,17 @@ impl MeantTime {
             _ if !(EARLIEST..=LATEST).contains(&self.seconds) => {
                 format!("write a time from `{}` to `{}`", write(EARLIEST), write(LATEST))
             }
+            true if self.has_fraction => format!("write `{time}`; {NO_FRACTIONS}"),
             true => format!("write `{time}`, which is the same time"),
+            false if self.has_fraction => {
+                format!("write `{time}` if the time is meant in UTC; {NO_FRACTIONS}")
+            }
             false => format!("write `{time}` if the time is meant in UTC"),
         }
     }
 }
+
+const NO_FRACTIONS: &str = "a time has whole seconds, so this drops the fraction";
 
 /// The first second of the year 0 and the last one of the year 9999. Years have four digits.
 const EARLIEST: i64 = -62_167_219_200;
@@ -39,8 +47,10 @@ pub(in crate::document) fn time(text: &str) -> Option<MeantTime> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         let number: i64 = text.parse().ok()?;
         return match text.len() {
-            10 => Some(MeantTime { seconds: number, has_zone: true }),
-            13 => Some(MeantTime { seconds: number / 1000, has_zone: true }),
+            10 => Some(MeantTime { seconds: number, has_zone: true, has_fraction: false }),
+            13 => {
+                Some(MeantTime { seconds: number / 1000, has_zone: true, has_fraction: number % 1000 != 0 })
+            }
             _ => None,
         };
     }
@@ -48,9 +58,9 @@ pub(in crate::document) fn time(text: &str) -> Option<MeantTime> {
     let rest = rest.trim_start_matches(['T', 't', ' ', '_']);
     let length = rest.find(|c: char| !(c.is_ascii_digit() || c == ':')).unwrap_or(rest.len());
     let (clock, rest) = rest.split_at(length);
-    let rest = match rest.strip_prefix(['.', ',']) {
-        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
-        None => rest,
+    let (fraction, rest) = match rest.strip_prefix(['.', ',']) {
+        Some(rest) => rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())),
+        None => ("", rest),
     };
     let zone = rest.trim().to_ascii_uppercase();
     let offset = match zone.as_str() {
@@ -58,7 +68,11 @@ pub(in crate::document) fn time(text: &str) -> Option<MeantTime> {
         offset => offset_seconds(offset)?,
     };
     let midnight = seconds(&format!("{date}T00:00:00Z")).ok()?;
-    Some(MeantTime { seconds: midnight + clock_seconds(clock)? - offset, has_zone: !zone.is_empty() })
+    Some(MeantTime {
+        seconds: midnight + clock_seconds(clock)? - offset,
+        has_zone: !zone.is_empty(),
+        has_fraction: fraction.bytes().any(|digit| digit != b'0'),
+    })
 }
 
 /// Returns the seconds from midnight to a time such as `09:00`, up to `24:00:00`, the end of the day.
@@ -94,6 +108,23 @@ fn offset_seconds(offset: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// With `before`, users of the rest of that second change sides.
+    #[test]
+    fn a_help_says_that_it_drops_a_fraction() {
+        for (text, is_dropped) in [
+            ("2026-01-01T00:00:00.999Z", true),
+            ("2026-01-01T00:00:00,5", true),
+            ("1700000000123", true),
+            ("2026-01-01T00:00:00.000Z", false),
+            ("1700000000000", false),
+            ("2026-01-01T00:00:00Z", false),
+        ] {
+            let help = time(text).unwrap().help("+00:00");
+            assert_eq!(help.contains("drops the fraction"), is_dropped, "{text}: {help}");
+            assert!(!(is_dropped && help.contains("the same time")), "{text}: {help}");
+        }
+    }
 
     #[test]
     fn a_time_in_another_notation_is_recognized() {

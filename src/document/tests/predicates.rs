@@ -39,6 +39,46 @@ fn the_help_on_a_range_never_drops_a_negation() {
     }
 }
 
+/// The API of this kind has neither segments nor the fields of `between`.
+#[test]
+fn what_the_documented_kind_does_not_have_is_named_and_never_offered() {
+    let found = |own: &str| {
+        let text = with(r#"type: number, subject: age, predicate: ">", objects: ["18"]"#, own);
+        let found = yaml(&text).diagnostics;
+        found.iter().map(|one| (one.id, one.help.clone().unwrap())).collect::<Vec<_>>()
+    };
+    for (own, id) in [
+        ("type: segment, subject: x, predicate: is in, objects: [staff]", "unknown-condition-type"),
+        ("type: number, subject: v, predicate: between, objects: [\"1\"]", "unknown-predicate"),
+        ("type: datetime, subject: v, predicate: between, objects: [x]", "unknown-predicate"),
+    ] {
+        let all = found(own);
+        let [(found, help)] = all.as_slice() else { panic!("{own}: {all:?}") };
+        assert_eq!(*found, id, "{own}");
+        assert!(help.contains("`service_kind: featureprobe`"), "{own}: {help}");
+    }
+    for own in [
+        "type: segmant, subject: x, predicate: is in, objects: [staff]",
+        "type: audience, subject: x, predicate: is in, objects: [staff]",
+        "type: number, subject: v, predicate: betwen, objects: [\"1\"]",
+        "type: number, subject: v, predicate: in range, objects: [\"1\"]",
+        "type: number, subject: v, predicate: \"=\", objects: [18-25]",
+        "type: number, subject: v, predicate: \">=\", objects: [18-25]",
+        "type: number, subject: v, predicate: \"!=\", objects: [18-25]",
+    ] {
+        for (_, help) in found(own) {
+            assert!(
+                !help.contains("mean `between")
+                    && !help.contains("predicate: between")
+                    && !help.contains("mean `segment"),
+                "{own}: {help}"
+            );
+        }
+    }
+    let offered = schema(ServiceKind::Documented)["$defs"]["condition"].to_string();
+    assert!(!offered.contains("between") && !offered.contains("\"segment\""), "{offered}");
+}
+
 /// Who follows a suggestion must not say the opposite, or name another number.
 #[test]
 fn a_suggestion_has_the_negation_and_the_digits_of_what_is_written() {

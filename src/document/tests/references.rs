@@ -279,7 +279,7 @@ fn a_waiver_says_that_values_which_look_like_booleans_are_texts() {
         let all = [("base", toggle(&["true", "false"], Vec::new())), ("own", own)];
         let all = all.into_iter().map(|(key, one)| (key.to_owned(), one)).collect();
         let problems = problems(&all).remove("own").unwrap();
-        let found = diagnose("own.yaml", &Blob::Content(text(waiver).into()), problems);
+        let found = diagnose("own.yaml", &Blob::Content(text(waiver).into()), problems, false);
         let [one] = found.as_slice() else { panic!("{found:?}") };
         (one.id, one.severity, one.waived.clone())
     };
@@ -410,7 +410,7 @@ fn a_finding_has_its_position_and_can_be_waived() {
     let all = BTreeMap::from([("a".to_owned(), document.payload.unwrap().targeting())]);
     let unknown = problems(&all).remove("a").unwrap();
     let at = |problems| {
-        let diagnostics = diagnose("a.yaml", &Blob::Content(text.clone().into()), problems);
+        let diagnostics = diagnose("a.yaml", &Blob::Content(text.clone().into()), problems, false);
         let shown = |one: &Diagnostic| {
             format!("{}:{} {} {}", one.line, one.column, one.id, one.waived.as_deref().unwrap_or("-"))
         };
@@ -433,9 +433,42 @@ fn a_disagreement_about_other_documents_can_be_waived() {
     let all = [("base", toggle(&["1", "2"], Vec::new())), ("own", own)];
     let all = all.into_iter().map(|(key, one)| (key.to_owned(), one)).collect();
     let problems = problems_for(Sdks::ALL, &all).remove("own").unwrap();
-    let diagnostics = diagnose("own.yaml", &Blob::Content(text.into()), problems);
+    let diagnostics = diagnose("own.yaml", &Blob::Content(text.into()), problems, true);
     let [one] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
     assert_eq!((one.id, one.waived.as_deref()), ("sdk-disagreement", Some("only Go asks for it")));
+}
+
+#[test]
+fn a_waiver_of_a_disagreement_that_waives_nothing_is_a_finding() {
+    const WAIVER: &str = "# gitoggle: allow(sdk-disagreement) only Go asks for it\n";
+    let needs = "  prerequisites:\n    - { key: base, type: number, value: 1.0 }\n  rules:\n";
+    let text = with("  rules:\n", needs);
+    let read = |text: &str| {
+        let kind = ServiceKind::FeatureProbe;
+        let read = File { path: "own.yaml", text, kind, sdks: Sdks::ALL, most_work: 0 }.read();
+        let unused = read.diagnostics.iter().filter(|one| one.id == "unused-waiver").count();
+        (unused, read.outline, read.payload.unwrap().targeting())
+    };
+    let at = |place: &str| text.replacen(place, &format!("{WAIVER}{place}"), 1);
+    // It concerns nothing that other documents say.
+    let blank = at("  prerequisites:").replace(WAIVER, &format!("{WAIVER}\n"));
+    for text in [format!("{text}{WAIVER}"), at("  variations:"), at("  rules:"), blank] {
+        let (unused, outline, _) = read(&text);
+        assert_eq!((unused, outline.has_waiver, outline.has_open_waiver), (1, false, false), "{text}");
+    }
+    // Once these are known, it may concern nothing as well.
+    for text in [at("  prerequisites:"), at("    - { key: base"), at("content:")] {
+        let (unused, outline, own) = read(&text);
+        assert_eq!((unused, outline.has_waiver, outline.has_open_waiver), (0, true, true), "{text}");
+        for (value, expected) in [("1", "sdk-disagreement"), ("1.0", "unused-waiver")] {
+            let base = toggle(&[value, "2"], Vec::new());
+            let all = [("base", base), ("own", own.clone())].map(|(key, one)| (key.to_owned(), one));
+            let problems = problems_for(Sdks::ALL, &all.into()).remove("own").unwrap_or_default();
+            let found = diagnose("own.yaml", &Blob::Content(text.clone().into()), problems, true);
+            let found: Vec<_> = found.iter().map(|one| (one.id, one.waived.is_some())).collect();
+            assert_eq!(found, [(expected, expected == "sdk-disagreement")], "{text}");
+        }
+    }
 }
 
 proptest! {
