@@ -293,8 +293,9 @@ struct OpenGroup {
 impl Groups {
     /// Takes the next part of a pattern, and what follows it.
     fn next(&mut self, part: &str, is_flags: bool, rest: &str) {
+        let is_group = !(part.starts_with("(?P=") || is_flags && part.ends_with(')'));
         match part.chars().next() {
-            Some('(') if !(is_flags && part.ends_with(')')) && !part.starts_with("(?P=") => {
+            Some('(') if is_group => {
                 let is_numbered = part == "(" || group_name(part).is_some();
                 let is_negative = part.starts_with("(?!") || part.starts_with("(?<!");
                 let before = self.states.len();
