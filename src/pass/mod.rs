@@ -56,7 +56,7 @@ use compare::{AppliedSide, PlanFiles, attribute, compare, decide_all, hold};
 use dependents::with_dependents;
 use publish::order::{Inherited, Order};
 use publish::{HttpServices, Services};
-use publish::{PublishJob, sent};
+use publish::{PublishJob, Records, sent};
 use record::{Documents, abandon, publish_with_checkpoints};
 use report::PublishSummary;
 
@@ -369,6 +369,10 @@ impl Reconciler {
             held: held_before(plan, self.store.view()),
             service,
             versions: self.versions(),
+            records: Records::new(
+                self.config.state_dir.clone(),
+                plan.changes().iter().map(|change| change.id.clone()).collect(),
+            ),
             journal,
             limits: self.config.limits,
             thresholds: self.config.thresholds,

@@ -366,7 +366,14 @@ impl<'a> Attempt<'a> {
         let versions = versions.unwrap_or_default();
         let is_applied = |version: &LiveVersion| applied.is_some() && version.content.payload() == applied;
         let is_outdated = versions.iter().any(is_applied);
-        live.add_events(&versions, known.filter(|_| !is_outdated), applied);
+        let known = match (known.filter(|_| !is_outdated), applied) {
+            (None, Some(applied)) => {
+                let recorded = self.publish.records.at(&change.id);
+                recorded.and_then(|at| LiveVersion::number_applied(&versions, applied, at))
+            }
+            (known, _) => known,
+        };
+        live.add_events(&versions, known, applied);
         live
     }
 

@@ -14,6 +14,7 @@ mod dispatch_tests;
 mod failure_row;
 pub(crate) mod order;
 mod publisher;
+mod records;
 mod service;
 pub(crate) mod tries;
 mod turns;
@@ -24,6 +25,7 @@ use std::time::Duration;
 
 use order::Order;
 use publisher::Publisher;
+pub(crate) use records::Records;
 #[cfg(test)]
 pub(crate) use service::Pending;
 pub(crate) use service::{HttpServices, Service, Services};
@@ -56,6 +58,7 @@ pub(crate) struct PublishJob {
     pub(crate) service: Box<dyn Service>,
     /// The versions on the service that this folder has published or found equal last.
     pub(crate) versions: BTreeMap<ToggleId, u64>,
+    pub(crate) records: Records,
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
     pub(crate) thresholds: Thresholds,
@@ -126,6 +129,7 @@ mod tests {
             held: _,
             service: _,
             versions: _,
+            records: Records { .. },
             journal: Journal { .. },
             limits: Limits { .. },
             thresholds: _,

@@ -476,4 +476,11 @@ fn a_job_with_an_empty_disk_tells_every_change_since_the_toggle_was_applied() {
     job("import", "third").arg("--drifted").arg("--message-file").arg(&message).exit(0).any_output();
     let message = std::fs::read_to_string(message).unwrap();
     assert!(told.iter().all(|comment| message.contains(comment)), "{message}");
+    stand.world.repo.commit_pay(21, "Raise the age");
+    job("apply", "fourth")
+        .exit(4)
+        .any_stderr()
+        .stdout_contains(&["held shop/prod/pay"])
+        .stdout_contains(&told);
+    job("apply", "fifth").arg("--overwrite-drift").exit(0).stderr_contains(&told).any_stdout();
 }
