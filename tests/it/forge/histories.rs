@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 
 use super::reviews::{Merge, Team};
-use super::stand_in::{KINDS, OURS, THEIRS};
+use super::stand_in::{Comment, KINDS, OURS, THEIRS};
 use crate::support::{Answer, Repo, Request};
 
 const TOGGLES: [&str; 4] = ["t0", "t1", "t2", "t3"];
@@ -142,31 +142,39 @@ impl History {
         self.log.push(format!("{act} the comment of {}", change.number));
         let number = change.number;
         let mut held = self.team.forge.held();
-        let own =
-            held.comments.iter().position(|comment| comment.request == number && comment.author == OURS);
-        let Some(own) = own else { return };
+        let is_own = |comment: &Comment| comment.request == number && comment.author == OURS;
+        let own: Vec<usize> = (0..held.comments.len()).filter(|&at| is_own(&held.comments[at])).collect();
+        let mut ignored = None;
+        let Some(&last) = own.last() else { return };
+        // What somebody has added to is not the comment of the plan anymore: the next plan makes another one.
+        let own = own[self.rng.usize(..own.len())];
+        let mut listed = &mut change.listed;
+        if own != last {
+            self.log.push("  an older one".to_owned());
+            listed = &mut ignored;
+        }
         match act {
             "delete" => {
                 held.comments.remove(own);
-                change.listed = None;
+                *listed = None;
             }
             "edit" => {
                 let body = held.comments[own].body.clone();
                 let (marker, page) = body.split_once('\n').unwrap();
                 held.comments[own].body = format!("{marker}\n{}", page.replace('>', "<"));
                 if held.comments[own].body != body {
-                    change.listed = None;
+                    *listed = None;
                 }
             }
             "add to" => {
                 held.comments[own].body.push_str("\nI agree.");
-                change.listed = None;
+                *listed = None;
             }
             // A stranger posts it on another pull request, and ours quotes it there.
             _ => {
                 let body = held.comments[own].body.clone();
                 let other = self.rng.u64(1..=self.next);
-                let copy = super::stand_in::Comment { request: other, id: 1, author: THEIRS, body };
+                let copy = Comment { request: other, id: 1, author: THEIRS, body };
                 held.comments.insert(0, copy);
             }
         }
