@@ -75,10 +75,18 @@ pub(super) const FORMATS: Formats<Imported> = &[
 pub(super) struct Imported {
     report: ImportReport,
     problem: Option<Failure>,
-    /// The file with the message of the commit.
-    message: Option<PathBuf>,
-    /// Whether it is drift, so that there is a state already.
-    is_drift: bool,
+    purpose: Purpose,
+}
+
+/// Why documents are imported, which decides what comes next.
+enum Purpose {
+    /// To manage toggles of the service.
+    Manage,
+    /// To keep what someone changed on the service. There is a state already.
+    KeepDrift {
+        /// The file with the message of the commit.
+        message: Option<PathBuf>,
+    },
 }
 
 pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, Failure> {
@@ -93,7 +101,7 @@ pub(super) fn run(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
         Some(_) => Failure::failed("the input has no toggle").hint("check the argument of `--from`"),
     });
     let problem = problem(&report, settings).or(nothing);
-    finish(Imported { report, problem, message: None, is_drift: false }, settings)
+    finish(Imported { report, problem, purpose: Purpose::Manage }, settings)
 }
 
 /// Says which of the written documents Git ignores.
@@ -148,8 +156,8 @@ fn import_drifted(settings: &Settings, args: &ImportArgs) -> Result<ExitStatus, 
     write(&args.message_file, &drift_message(&imported, &left, &scan.report.service))?;
     write(&args.left_file, &left)?;
     let problem = problem(&report, settings);
-    let message = args.message_file.clone();
-    let status = finish(Imported { report, problem, message, is_drift: true }, settings)?;
+    let purpose = Purpose::KeepDrift { message: args.message_file.clone() };
+    let status = finish(Imported { report, problem, purpose }, settings)?;
     for (count, what) in
         [(removed.len(), "without a document"), (scan.report.missing.len(), "missing on the service")]
     {
@@ -188,7 +196,7 @@ fn import_with_bar(config: ImportConfig) -> Result<ImportReport, Failure> {
 fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure> {
     waive_types(&imported.report, settings)?;
     show(FORMATS, &imported, settings)?;
-    let Imported { report, problem, message, is_drift } = imported;
+    let Imported { report, problem, purpose } = imported;
     let different = report.count(|result| matches!(result, ImportResult::Different { .. }));
     if different > 0 {
         let documents = counted(different, "different document");
@@ -203,7 +211,7 @@ fn finish(imported: Imported, settings: &Settings) -> Result<ExitStatus, Failure
         return Ok(problem.status());
     }
     if settings.output == OutputFormat::Human {
-        note(&next_commands(&report, message.as_deref(), is_drift, settings))?;
+        note(&next_commands(&report, &purpose, settings))?;
     }
     Ok(ExitStatus::Clean)
 }
@@ -507,11 +515,15 @@ const OF_JOBS: &str = "note: merge the commit before `apply`: jobs take every ch
      daemon with its own disk publishes from this repository\n";
 
 /// Returns the commands that follow, with the flags of this one, or nothing if no document was written.
-fn next_commands(report: &ImportReport, message: Option<&Path>, is_drift: bool, all: &Settings) -> String {
+fn next_commands(report: &ImportReport, purpose: &Purpose, all: &Settings) -> String {
     let Some(folders) = written_folders(report) else {
         return String::new();
     };
     let git = git(report);
+    let message = match purpose {
+        Purpose::Manage => None,
+        Purpose::KeepDrift { message } => message.as_deref(),
+    };
     let mut text = format!("next:\n  {git} add {folders}\n  {git} commit {}\n", message_flag(message, &git));
     let repo = match all.repo.local_path().is_some_and(|repo| is_same_folder(repo, &report.top)) {
         true => String::new(),
@@ -521,7 +533,7 @@ fn next_commands(report: &ImportReport, message: Option<&Path>, is_drift: bool, 
     };
     // Jobs of CI have no other state than a shared one. To them, what is adopted locally would be a first
     // pass.
-    let is_new = !is_drift && all.state_remote.is_none() && all.base_url.is_some();
+    let is_new = matches!(purpose, Purpose::Manage) && all.state_remote.is_none() && all.base_url.is_some();
     let is_shared = is_new && has_origin(&report.top);
     let shared = if is_shared { " --state-remote origin" } else { "" };
     for words in adoption(report, all) {
