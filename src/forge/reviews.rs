@@ -115,26 +115,9 @@ impl ForgeReviews {
             search.take(&merges);
             let requests = listed.into_values().filter_map(|request| {
                 let merged_as = request.commit?;
-                Some((search.place(merged_as)?, merged_as, request))
+                Some(Candidate { place: search.place(merged_as)?, merged_as, request })
             });
-            let mut requests: Vec<(ReviewPlace, CommitId, ListedRequest)> = requests.collect();
-            requests.sort_unstable_by_key(|(place, _, request)| (place.order, request.number));
-            let first_merges = first_merges(&requests);
-            let may_list = |place: &ReviewPlace, request: &ListedRequest| {
-                let is_later = |change: &usize| {
-                    let first = first_merges.get(change).copied();
-                    request.created_at.zip(first).is_some_and(|(created, first)| created > first)
-                };
-                !place.changes.iter().all(is_later)
-            };
-            // A list with comments costs nothing more.
-            let is_read = |place: &ReviewPlace, request: &ListedRequest| {
-                request.comments.is_some() || may_list(place, request)
-            };
-            let read: Vec<bool> =
-                requests.iter().map(|(place, _, request)| is_read(place, request)).collect();
-            let requests = requests.into_iter().zip(read).filter(|(_, is_read)| *is_read);
-            for ((_, merged_as, request), _) in requests {
+            for Candidate { merged_as, request, .. } in worth_reading(requests.collect()) {
                 let number = request.number;
                 if reviews.iter().any(|review| review.number == number) {
                     continue;
@@ -159,17 +142,33 @@ impl ForgeReviews {
     }
 }
 
-/// Returns when the first merge that has a change was made, by the number of the change. The target of a pull
-/// request that was created later has the change already, so no plan of it can list that.
-fn first_merges(requests: &[(ReviewPlace, CommitId, ListedRequest)]) -> BTreeMap<usize, i64> {
-    let mut first: BTreeMap<usize, i64> = BTreeMap::new();
-    for (place, _, request) in requests {
+/// A pull request whose comment may be about the changes that a pass looks for.
+struct Candidate {
+    place: ReviewPlace,
+    merged_as: CommitId,
+    request: ListedRequest,
+}
+
+/// Returns the pull requests whose comments are read, in the order in which that is done. The target of one that was
+/// created after the first merge of a change had that change already, so no plan of it can list that.
+fn worth_reading(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    candidates.sort_unstable_by_key(|candidate| (candidate.place.order, candidate.request.number));
+    let mut first_merges: BTreeMap<usize, i64> = BTreeMap::new();
+    for Candidate { place, request, .. } in &candidates {
         let Some(merged_at) = request.merged_at else { continue };
         for change in &place.changes {
-            first.entry(*change).and_modify(|first| *first = merged_at.min(*first)).or_insert(merged_at);
+            let first = first_merges.entry(*change).or_insert(merged_at);
+            *first = merged_at.min(*first);
         }
     }
-    first
+    candidates.retain(|Candidate { place, request, .. }| {
+        let is_too_late = |change: &usize| {
+            request.created_at.zip(first_merges.get(change)).is_some_and(|(created, first)| created > *first)
+        };
+        // A list with comments costs nothing more.
+        request.comments.is_some() || !place.changes.iter().all(is_too_late)
+    });
+    candidates
 }
 
 impl ForgeClient {
