@@ -1,7 +1,7 @@
 //! Reads what a scan needs from the service: one request for an environment without changes, else its list
 //! and the toggles that may have changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
@@ -10,6 +10,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::{Semaphore, watch};
 
 use crate::model::{EnvironmentId, Key, Live, ToggleId};
+use crate::service::retry::{Evidence, effect};
 use crate::service::{
     ByKey, EnvironmentReader, ErrorCode, LiveReader, Outcome, PayloadVersions, ReadSession, ToggleIndex,
 };
@@ -45,7 +46,11 @@ pub(super) enum ScanFound {
     Environment(EnvironmentFound),
     Live(ToggleId, Result<Live, Outcome>),
     /// Nothing else was read with the token, and the service did not accept it.
-    Unaccepted(Outcome),
+    Unaccepted {
+        failure: Outcome,
+        /// Whether no project could be read, for a reason that does not pass.
+        is_everywhere: bool,
+    },
 }
 
 /// What was read about a whole environment.
@@ -86,15 +91,14 @@ impl Reading {
 
     /// Reads until everything is read or `stop` becomes true.
     pub(super) async fn run(self, environments: Vec<EnvironmentPlan>, stop: watch::Receiver<bool>) {
-        let project = environments.first().map(|plan| plan.environment.project.clone());
+        let projects: BTreeSet<Key> =
+            environments.iter().map(|plan| plan.environment.project.clone()).collect();
         let mut reads =
             stream::iter(environments).map(|plan| self.environment(plan)).buffer_unordered(self.in_flight);
         let all = async {
             while reads.next().await.is_some() {}
-            // Payloads for SDKs are read with other keys. Without this, a token that was revoked would be
-            // noticed by the next publish, perhaps that of an incident.
-            if let Some(project) = project.filter(|_| !self.is_asked.load(Relaxed)) {
-                self.check_token(&project).await;
+            if !self.is_asked.load(Relaxed) {
+                self.check_token(&projects).await;
             }
         };
         tokio::select! {
@@ -103,10 +107,27 @@ impl Reading {
         }
     }
 
-    async fn check_token(&self, project: &Key) {
-        let environments = || self.session.reader().environments(project);
-        if let Err(failure) = self.limited(&self.session, environments).await {
-            self.send(ScanFound::Unaccepted(failure));
+    /// Reads a project with the token. Payloads for SDKs are read with other keys, so that a token that was revoked
+    /// would be noticed by the next publish, perhaps that of an incident. A refusal may concern one project, so
+    /// the others are read after it, until one can be read.
+    async fn check_token(&self, projects: &BTreeSet<Key>) {
+        let mut first = None;
+        let mut is_everywhere = true;
+        for project in projects {
+            let environments = || self.session.reader().environments(project);
+            let Err(failure) = self.limited(&self.session, environments).await else {
+                is_everywhere = false;
+                break;
+            };
+            let is_lasting = effect(failure.kind).evidence == Evidence::Lasting;
+            first.get_or_insert(failure);
+            if !is_lasting {
+                is_everywhere = false;
+                break;
+            }
+        }
+        if let Some(failure) = first {
+            self.send(ScanFound::Unaccepted { failure, is_everywhere });
         }
     }
 

@@ -36,6 +36,8 @@ pub(super) struct Scan<'a> {
     applied_versions: BTreeMap<ToggleId, EqualVersion>,
     report: DriftReport,
     unaccepted: Option<String>,
+    /// Whether the token could read no project.
+    is_refused: bool,
     failures: BTreeMap<OutcomeKind, Outcome>,
     /// How many toggles were read.
     read: usize,
@@ -63,6 +65,7 @@ impl<'a> Scan<'a> {
             applied_versions: BTreeMap::new(),
             report: DriftReport::default(),
             unaccepted: None,
+            is_refused: false,
             failures: BTreeMap::new(),
             read: 0,
             failed: BTreeMap::new(),
@@ -94,7 +97,8 @@ impl<'a> Scan<'a> {
                     self.unread(id, failure.to_string());
                     self.failures.entry(failure.kind).or_insert(failure);
                 }
-                ScanFound::Unaccepted(failure) => {
+                ScanFound::Unaccepted { failure, is_everywhere } => {
+                    self.is_refused = is_everywhere;
                     self.unaccepted =
                         Some(format!("the service could not be read with the token: {failure}"));
                     self.failures.entry(failure.kind).or_insert(failure);
@@ -323,13 +327,18 @@ impl<'a> Scan<'a> {
             applied_versions: _,
             mut report,
             unaccepted,
+            is_refused,
             failures,
             read,
             failed,
             new: _,
         } = self;
         let is_everywhere = read == 0 && environments.iter().all(|one| failed.contains_key(one));
-        let failed_everywhere = if is_everywhere { failed.values().sum() } else { 0 };
+        let failed_everywhere = match is_everywhere {
+            _ if is_refused => applied.len(),
+            true => failed.values().sum(),
+            false => 0,
+        };
         for id in &applied.unknown {
             environments.insert(id.environment());
             report.unread.push(UnreadToggle {
@@ -434,7 +443,8 @@ pub struct DriftScan {
     unaccepted: Option<String>,
     /// The first failed read of each kind.
     failures: BTreeMap<OutcomeKind, Outcome>,
-    /// How many toggles could not be read, if none could, and some not in each environment.
+    /// How many toggles could not be read, if none could, and some not in each environment; all of them, if the token
+    /// was refused for each project.
     failed_everywhere: usize,
     /// Whether the scan was stopped before its end.
     pub is_interrupted: bool,
@@ -456,10 +466,11 @@ impl DriftScan {
     }
 
     /// Returns the failure that concerns the service as a whole, by the rule of a pass (src/pass/README.md, "One
-    /// toggle is not evidence"): one that ends a pass at once, or `evidence` toggles of all environments, and no other could be read.
+    /// toggle is not evidence"): one that ends a pass at once, or one of `evidence` toggles of all environments, or of all
+    /// toggles where there are fewer, and no other could be read.
     pub fn failure_of_service(&self, evidence: usize) -> Option<StopReason> {
         let ends_pass = self.failures.values().find(|failure| effect(failure.kind).ends_pass);
-        let is_evident = self.failed_everywhere >= evidence;
+        let is_evident = self.failed_everywhere >= evidence.min(self.report.applied).max(1);
         let failure = ends_pass.or_else(|| self.failures.values().next().filter(|_| is_evident))?;
         Some(StopReason::from_outcome(failure, ServiceTrust::Unproven))
     }

@@ -16,6 +16,8 @@ use stage::{Channels, Stage, TOGGLES};
 struct Row {
     name: &'static str,
     kinds: &'static [ServiceKind],
+    /// How many toggles are applied: ten that fail are evidence, and so are all where there are fewer.
+    toggles: &'static [usize],
     /// The settings of the daemon and of the command.
     settings: fn(&Stage, Gitoggle) -> Gitoggle,
     /// What goes wrong once the daemon is ready.
@@ -36,6 +38,7 @@ struct Row {
 const FAILURE: Row = Row {
     name: "",
     kinds: &[Documented, FeatureProbe],
+    toggles: &[TOGGLES],
     settings: |_, run| run,
     breaks: |_, _| {},
     cause: |_| "",
@@ -53,10 +56,15 @@ const HOLD: Row =
 const LIVE: &[ServiceKind] = &[FeatureProbe];
 
 /// A failure that only scans for drift meet, because nothing is published. It is that of the next pass as well.
-const SCAN: Row =
-    Row { kinds: LIVE, settings: |_, run| run.set("drift-interval", "1s"), command: ("drift", 1), ..FAILURE };
+const SCAN: Row = Row {
+    kinds: LIVE,
+    toggles: &[TOGGLES, 3],
+    settings: |_, run| run.set("drift-interval", "1s"),
+    command: ("drift", 1),
+    ..FAILURE
+};
 
-const ROWS: [Row; 32] = [
+const ROWS: [Row; 33] = [
     Row {
         name: "the token is refused",
         breaks: |stage, _| {
@@ -172,9 +180,25 @@ const ROWS: [Row; 32] = [
         ..SCAN
     },
     Row {
+        name: "the token was revoked, while SDKs can read",
+        breaks: |stage, daemon| {
+            let scans = || daemon.metric(r#"gitoggle_drift_scans_total{result="success"}"#) > Some(0.0);
+            assert!(stage::in_time(scans), "{}", daemon.log());
+            stage.service_answers(|request| match request.path.starts_with("/internal/") {
+                // Nothing has changed.
+                true => Answer::status(406),
+                false => Answer::json(403, r#"{"code": "forbidden"}"#),
+            });
+        },
+        cause: |_| "the service responded with 403",
+        advice: |_| "let the account of the token",
+        metric: |_| r#"gitoggle_drift_failures_total{outcome="forbidden"}"#,
+        ..SCAN
+    },
+    Row {
         name: "another server responds, and nothing is published",
         breaks: |stage, _| stage.service_is_another(Answer::html(404)),
-        cause: |_| "12 toggles could not be compared with the service",
+        cause: |_| "toggles could not be compared with the service",
         advice: |_| "check `--base-url`",
         metric: |_| r#"gitoggle_drift_failures_total{outcome="misrouted"}"#,
         message: None,
@@ -183,7 +207,7 @@ const ROWS: [Row; 32] = [
     Row {
         name: "the service is down, and nothing is published",
         breaks: |stage, _| stage.service_is_down(),
-        cause: |_| "12 toggles could not be compared with the service",
+        cause: |_| "toggles could not be compared with the service",
         advice: |_| "check the service",
         metric: |_| r#"gitoggle_drift_failures_total{outcome="busy"}"#,
         message: None,
@@ -405,12 +429,14 @@ const ROWS: [Row; 32] = [
 
 #[test]
 fn every_failure_has_the_same_cause_and_advice_in_every_channel() {
-    let cases = ROWS.iter().flat_map(|row| row.kinds.iter().map(move |kind| (row, *kind)));
+    let kinds = ROWS.iter().flat_map(|row| row.kinds.iter().map(move |kind| (row, *kind)));
+    let cases = kinds.flat_map(|(row, kind)| row.toggles.iter().map(move |count| (row, kind, *count)));
     let cases: Vec<_> = cases.collect();
     // Most of the time is waiting, for the daemons of some of them at a time.
     let faults: Vec<String> = std::thread::scope(|scope| {
         let some = cases.chunks(10).flat_map(|some| {
-            let checks: Vec<_> = some.iter().map(|(row, kind)| scope.spawn(|| faults(row, *kind))).collect();
+            let checks: Vec<_> =
+                some.iter().map(|(row, kind, count)| scope.spawn(|| faults(row, *kind, *count))).collect();
             checks.into_iter().flat_map(|check| check.join().unwrap())
         });
         some.collect()
@@ -419,8 +445,8 @@ fn every_failure_has_the_same_cause_and_advice_in_every_channel() {
 }
 
 /// Returns what is wrong with the channels for one failure and one kind of service.
-fn faults(row: &Row, kind: ServiceKind) -> Vec<String> {
-    let stage = Stage::applied(kind);
+fn faults(row: &Row, kind: ServiceKind, count: usize) -> Vec<String> {
+    let stage = Stage::of(kind, count);
     let (cause, advice) = (plain((row.cause)(kind)), plain((row.advice)(kind)));
     let daemon = stage.daemon(|run| (row.settings)(&stage, run));
     stage.forget_messages();
@@ -429,7 +455,7 @@ fn faults(row: &Row, kind: ServiceKind) -> Vec<String> {
     let mut found = Vec::new();
     let mut expect = |holds: bool, channel: &str, what: &dyn std::fmt::Debug| {
         if !holds {
-            found.push(format!("{} ({}), {channel}: {what:?}", row.name, kind.as_str()));
+            found.push(format!("{} ({}, {count} toggles), {channel}: {what:?}", row.name, kind.as_str()));
         }
     };
     let is_reported = stage::in_time(|| {

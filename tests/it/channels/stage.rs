@@ -13,7 +13,9 @@ use crate::support::git_host::{self, Door};
 use crate::support::http::Endpoint;
 use crate::support::proxy::Proxy;
 use crate::support::wait::DEADLINE;
-use crate::support::{Answer, Daemon, Gitoggle, Repo, Service, SmallDisk, TOKEN, World, doc, eventually};
+use crate::support::{
+    Answer, Daemon, Gitoggle, Repo, Request, Service, SmallDisk, TOKEN, World, doc, eventually,
+};
 
 /// The number of toggles in `shop/prod`: enough for a rail, and for a verdict about all of them.
 pub(super) const TOGGLES: usize = 12;
@@ -41,9 +43,14 @@ pub(super) struct Stage {
 impl Stage {
     /// Makes an installation in which everything is applied.
     pub(super) fn applied(kind: ServiceKind) -> Self {
+        Self::of(kind, TOGGLES)
+    }
+
+    /// Makes an installation in which this many toggles are applied.
+    pub(super) fn of(kind: ServiceKind, count: usize) -> Self {
         let world = World::new();
         let runtime = Runtime::new().unwrap();
-        let toggles: Vec<Value> = (0..TOGGLES).map(toggle).collect();
+        let toggles: Vec<Value> = (0..count).map(toggle).collect();
         let projects = json!([{ "key": "shop", "environments": [{ "key": "prod" }], "toggles": toggles }]);
         let sandbox = runtime.block_on(async {
             Sandbox::start(SandboxConfig {
@@ -63,7 +70,7 @@ impl Stage {
         let mut stage = Self { world, kind, sandbox, runtime, proxy, host, disk: None, receiver };
         stage.trust(&["sandbox.pem"]);
         stage.world.write("token", TOKEN);
-        stage.change(TOGGLES, 18, "Add toggles");
+        stage.change(count, 18, "Add toggles");
         stage.run("apply").set("first-pass", "assert").exit(0).any_output();
         stage.world.write(
             "home/frozen.yaml",
@@ -189,7 +196,12 @@ impl Stage {
 
     /// Leads the requests to the service to another server, which gives this answer.
     pub(super) fn service_is_another(&self, answer: Answer) {
-        self.world.service.always(move |_| answer.clone());
+        self.service_answers(move |_| answer.clone());
+    }
+
+    /// Leads the requests to the service to another server, which answers like this.
+    pub(super) fn service_answers(&self, answer: impl Fn(&Request) -> Answer + Send + 'static) {
+        self.world.service.always(answer);
         self.proxy.leads_to(&format!("127.0.0.1:{}", self.world.service.port()));
     }
 
@@ -201,7 +213,7 @@ impl Stage {
 
     /// Returns the messages that the receiver got, as text.
     pub(super) fn messages(&self) -> Vec<Value> {
-        self.receiver.requests().iter().map(crate::support::Request::body).collect()
+        self.receiver.requests().iter().map(Request::body).collect()
     }
 
     /// Forgets the messages so far.
