@@ -23,6 +23,8 @@ pub struct Outcome {
     pub reason: String,
     /// What is wrong with the server's certificate.
     pub fault: Option<CertificateFault>,
+    /// Whether no connection was made, so that it says nothing about the toggle of the request.
+    pub is_unsent: bool,
 }
 
 /// What the code of an error says, whichever word the service has for it.
@@ -46,7 +48,16 @@ impl Outcome {
     /// Creates the outcome of a request without a complete response.
     pub(crate) fn new(kind: OutcomeKind, certainty: Certainty, reason: impl Into<String>) -> Self {
         let reason = reason.into();
-        Self { kind, status: None, certainty, retry_after: None, code: None, reason, fault: None }
+        Self {
+            kind,
+            status: None,
+            certainty,
+            retry_after: None,
+            code: None,
+            reason,
+            fault: None,
+            is_unsent: false,
+        }
     }
 
     /// Creates the outcome of a request that the service confirms with this status.

@@ -23,7 +23,7 @@ pub(super) fn unanswered(error: &reqwest::Error, secret: &str, host: &str, netwo
     // A timeout while connecting has sent nothing, so this comes before the check for timeouts.
     if error.is_connect() || error.is_builder() {
         let reason = format!("could not connect to `{host}`: {}", not_connected(error, secret));
-        return Outcome::new(OutcomeKind::Busy, Certainty::NotStored, reason);
+        return Outcome { is_unsent: true, ..Outcome::new(OutcomeKind::Busy, Certainty::NotStored, reason) };
     }
     let why = if error.is_timeout() {
         "no complete response arrived within `--timeout`".to_owned()
@@ -130,6 +130,7 @@ mod tests {
             ),
         ] {
             assert_eq!((outcome.kind.as_str(), outcome.certainty), (word, certainty), "{outcome}");
+            assert_eq!(outcome.is_unsent, word == "busy", "{outcome}");
             assert!(outcome.to_string().contains(reason), "{outcome}");
         }
     }

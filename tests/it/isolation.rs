@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::answer::Gate;
+use crate::support::http::Endpoint;
+use crate::support::proxy::Proxy;
 use crate::support::{Answer, Daemon, Request, World, body, doc, eventually};
 
 /// A world with these toggles in one commit and nothing applied.
@@ -173,6 +175,23 @@ fn a_toggle_that_fails_in_an_outage_did_not_fail_alone() {
         world.service.always(|_| Answer::applied());
         run().exit(0).any_output();
     }
+}
+
+#[test]
+fn a_toggle_whose_last_request_was_not_sent_did_not_fail_alone() {
+    let world = new(&["shop/prod/a", "shop/prod/b", "shop/prod/c"]);
+    let proxy = Arc::new(Proxy::to(&format!("127.0.0.1:{}", world.service.port())));
+    let cut = Arc::clone(&proxy);
+    world.service.always(move |_| {
+        cut.leads_to(&Endpoint::free().address());
+        Answer::applied().header("Connection", "close")
+    });
+    let run = || world.apply().set("first-pass", "assert").env("HTTPS_PROXY", proxy.url());
+    let needles = ["applied 1 of 3 changes, 2 pending", "could not connect to"];
+    run().exit(1).stdout_contains(&needles).stderr_contains(&["no useful response from the service"]);
+    let failures = std::fs::read_to_string(world.path("state/failures.json")).unwrap_or_default();
+    assert!(!failures.contains("failed_alone"), "{failures}");
+    assert_eq!(world.service.take().len(), 1);
 }
 
 #[test]

@@ -115,6 +115,8 @@ pub(crate) struct Dispatcher {
     kept: Vec<usize>,
     kept_before: BTreeSet<usize>,
     row: FailureRow,
+    /// The toggles of which the last request was not sent, because no connection was made.
+    unsent: BTreeSet<usize>,
     /// The start of the first request since the last success.
     silent_since: Option<Instant>,
     /// The toggles whose response had a `Retry-After`, with its end.
@@ -147,6 +149,7 @@ impl Dispatcher {
             kept: Vec::new(),
             kept_before: BTreeSet::new(),
             row: FailureRow::default(),
+            unsent: BTreeSet::new(),
             silent_since: None,
             waits: BTreeMap::new(),
             held_back_until: None,
@@ -226,6 +229,10 @@ impl Dispatcher {
         token: TokenState,
         now: Instant,
     ) -> Conclusion {
+        match outcome.is_unsent {
+            true => self.unsent.insert(job.change),
+            false => self.unsent.remove(&job.change),
+        };
         let context = RetryContext { tries: job.attempt, jitter: self.rng.f64(), token };
         let decision = retry::decide(outcome, context);
         let held_back = match decision.pass {
@@ -350,12 +357,12 @@ impl Dispatcher {
         self.items[change].is_alone
     }
 
-    /// Returns whether the toggle at this index has used up its tries, the last of them while others were not
-    /// failing as well.
+    /// Returns whether the toggle at this index has used up its tries, the last of them was sent, and others were not
+    /// failing as well then.
     pub(crate) fn is_exhausted(&self, change: usize) -> bool {
         let is_left = |lane: &Lane| lane.retries.iter().any(|retry| retry.change == change);
         let is_shared = self.row.is_excused(change) || (self.row.has(change) && self.is_row_evidence());
-        !is_shared && !self.lanes.iter().any(is_left)
+        !is_shared && !self.unsent.contains(&change) && !self.lanes.iter().any(is_left)
     }
 
     /// Returns whether the service asked to wait for the toggle at this index, and for no other.
