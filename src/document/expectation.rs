@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::finding::{Diagnostic, Finding, Spot, did_you_mean, shown};
-use super::node::{Node, NodeKind, PathStep, Span};
+use super::foreign::{self, ReadVariations};
+use super::node::{Node, NodeKind, PathStep, Span, scalar};
 use super::shape::{Field, ShapeReader, first_line_of};
 use super::{Severity, check, conflict_marker, finding, is_empty, meant, shape, syntax, text};
 use crate::model::{Blob, Variation, seconds, time_help};
@@ -50,7 +51,9 @@ pub(crate) fn expectations(path: &str, content: &Blob, variations: Option<&[Vari
     let mut list = Vec::new();
     match &loaded.root {
         Some(root) if !is_empty(root) && !is_list_of_none(root) => {
-            list = ShapeReader::new(&mut findings).expectations(root, variations);
+            let read = variations.map(ReadVariations::of_toggle).unwrap_or_default();
+            let mut reader = ShapeReader { variations: read, ..ShapeReader::new(&mut findings) };
+            list = reader.expectations(root, variations);
         }
         _ if findings.is_empty() => findings.push(
             Finding::new(&check::EMPTY_DOCUMENT, Spot::WholeFile, "this file contains no expectation")
@@ -137,11 +140,12 @@ impl ShapeReader<'_> {
         };
         let name = self.required_as(&fields, "name", "add a name, such as `name: adults`");
         let given = fields.optional("given").map(|field| self.given(&field));
-        let key = fields.optional("key").and_then(|field| self.text(&field));
+        let key = fields
+            .optional("key")
+            .and_then(|field| self.text_or(&field, "write the user's key, or remove it"));
         let at = fields.optional("at").and_then(|field| self.time(&field));
         let serves = self.required(&fields, "serves");
-        let variation = serves
-            .and_then(|field| Some((self.text_or(&field, "name the variation that is served")?, field)));
+        let variation = serves.and_then(|field| Some((self.served(&field)?, field)));
         if let (Some((variation, field)), Some(variations)) = (&variation, variations) {
             self.is_variation(variation, field, variations);
         }
@@ -162,15 +166,21 @@ impl ShapeReader<'_> {
     /// compare text.
     fn given(&mut self, field: &Field<'_>) -> BTreeMap<String, String> {
         let NodeKind::Mapping(entries) = &field.node.kind else {
-            let help = match &field.node.kind {
-                NodeKind::Sequence(items) => meant::attributes(items),
-                _ => None,
-            };
             let problem = shape::wrong_type(field.name, &field.node.kind, "a mapping of attributes", None);
-            let such_as = || "write the attributes of the user, such as `given: { age: 20 }`".to_owned();
-            self.problem(field, problem.map(|one| one.help(help.unwrap_or_else(such_as))));
+            let such_as = match field.node.is_null() {
+                true => "remove it for a user without attributes",
+                false => "write the attributes of the user, such as `given: { age: 20 }`",
+            };
+            let help = foreign::attributes(&field.node.kind).unwrap_or_else(|| such_as.to_owned());
+            self.problem(field, problem.map(|one| one.help(help)));
             return BTreeMap::new();
         };
+        if let Some((key, node, help)) = foreign::nested_user(entries) {
+            let name = scalar(key).unwrap_or_default();
+            let problem = shape::wrong_type(name, &node.kind, "text", None);
+            self.problem(&Field { name, key: key.span, node }, problem.map(|one| one.help(help)));
+            return BTreeMap::new();
+        }
         let mut given: BTreeMap<String, (String, Span)> = BTreeMap::new();
         for (at, entry) in entries.iter().enumerate() {
             let (key, node) = entry;
@@ -192,7 +202,9 @@ impl ShapeReader<'_> {
                 }
             };
             let attribute = Field { name: &name, key: key.span, node };
-            let Some(value) = self.text(&attribute) else {
+            let absent =
+                format!("remove it for a user without it, or write `{}: \"\"` for empty text", shown(&name));
+            let Some(value) = self.text_or(&attribute, &absent) else {
                 continue;
             };
             if let Some((_, first)) = given.get(&name) {
@@ -218,13 +230,24 @@ impl ShapeReader<'_> {
         time.ok()
     }
 
+    /// Reads the name of the variation that is served.
+    fn served(&mut self, field: &Field<'_>) -> Option<String> {
+        let Some(help) = self.variations.served_in(&field.node.kind) else {
+            return self.text_or(field, "name the variation that is served");
+        };
+        let problem = shape::wrong_type(field.name, &field.node.kind, "text", None);
+        self.problem(field, problem.map(|one| one.help(help)));
+        None
+    }
+
     fn is_variation(&mut self, name: &str, field: &Field<'_>, variations: &[Variation]) {
         let names = || variations.iter().map(|variation| variation.name.as_str());
         if names().any(|known| known == name) {
             return;
         }
         let message = format!("the toggle has no variation `{}`", shown(name));
-        let help = did_you_mean(name, names()).unwrap_or_else(|| {
+        let meant = self.variations.served_by(name).or_else(|| did_you_mean(name, names()));
+        let help = meant.unwrap_or_else(|| {
             let quoted: Vec<String> = names().take(10).map(|name| format!("`{}`", shown(name))).collect();
             format!("it has {}", crate::model::listed(&quoted))
         });

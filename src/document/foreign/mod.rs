@@ -5,6 +5,7 @@
 //! helps would get, for example, a rule without its conditions.
 
 mod condition;
+mod expectation;
 mod list;
 pub(super) mod names;
 mod place;
@@ -12,6 +13,7 @@ mod prerequisite;
 mod serve;
 
 pub(super) use condition::{missing_type, object, types, values};
+pub(super) use expectation::{attributes, nested_user};
 pub(super) use list::{list_of, not_a_list};
 pub(super) use place::{Misplaced, is_in_items, wrapped};
 pub(super) use prerequisite::{missing_return_type, missing_value};
@@ -63,7 +65,7 @@ pub(super) fn key(
             "a prerequisite" => key.in_prerequisite(),
             "a serve" => key.in_serve(variations),
             "a variation" => key.in_variation(variations),
-            "an expectation" => key.in_expectation(),
+            "an expectation" => key.in_expectation(variations),
             "a rule" => key.in_rule(variations),
             _ => None,
         })
@@ -281,14 +283,6 @@ impl UnknownKey<'_> {
         let time = meant::time(scalar(self.value)?).filter(|time| time.has_zone)?;
         let time = rfc3339(time.seconds).replace('Z', "+00:00");
         Some(format!("type: datetime, subject: now, predicate: {predicate}, objects: [\"{time}\"]"))
-    }
-
-    fn in_expectation(&self) -> Option<ForeignKey> {
-        let is_named = self.beside.len() == 1 && matches!(self.value.kind, NodeKind::Mapping(_));
-        is_named.then(|| {
-            let help = format!("write `name: {}`, and the rest beside it", quoted(&shown(self.name)));
-            ForeignKey { help, stands_for: &["name", "serves"] }
-        })
     }
 
     fn in_serve(&self, variations: &ReadVariations) -> Option<ForeignKey> {

@@ -6,7 +6,7 @@ use crate::document::finding::shown;
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Style, field, is_null, quoted, scalar};
 use crate::document::shape::{SERVE, VARIATION};
-use crate::model::{ReturnType, listed};
+use crate::model::{ReturnType, Variation, listed};
 
 /// The variations of a `content`, as far as they can be read. One without a name has an empty one.
 #[derive(Default)]
@@ -48,6 +48,13 @@ impl ReadVariations {
                 _ => Vec::new(),
             };
         let (names, values) = all.into_iter().unzip();
+        Self { names, values }
+    }
+
+    /// Takes the variations of a valid document.
+    pub(in crate::document) fn of_toggle(variations: &[Variation]) -> Self {
+        let one = |variation: &Variation| (variation.name.clone(), Some(variation.value.clone()));
+        let (names, values) = variations.iter().map(one).unzip();
         Self { names, values }
     }
 

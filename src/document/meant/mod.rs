@@ -17,7 +17,7 @@ pub(super) use pattern::RegexLiteral;
 pub(super) use split::{hundredths, only_share, percentage, percentages, split};
 pub(super) use time::{MeantTime, time};
 
-use super::node::{Node, NodeKind, quoted, scalar};
+use super::node::quoted;
 use crate::model::{closest, escaped};
 
 /// The longest text that a help writes out.
@@ -50,19 +50,6 @@ pub(super) fn items(text: &str) -> Option<Vec<String>> {
     };
     let parts: Vec<String> = parts.into_iter().map(unquoted).collect();
     (parts.len() > 1 && parts.iter().all(|part| !part.is_empty())).then_some(parts)
-}
-
-/// Returns the attributes of a user that are written as a list of mappings: `[{ age: 20 }, { vip: true }]`.
-pub(super) fn attributes(items: &[Node]) -> Option<String> {
-    let mut all = Vec::new();
-    for item in items {
-        let NodeKind::Mapping(entries) = &item.kind else { return None };
-        for (name, value) in entries {
-            all.push(format!("{}: {}", quoted(scalar(name)?), quoted(scalar(value)?)));
-        }
-    }
-    let all = short(&all.join(", ")).filter(|all| !all.is_empty())?;
-    Some(format!("write one mapping: `given: {{ {all} }}`"))
 }
 
 /// Returns the boolean that an author means by a value beside booleans; none if it may well be text. The word

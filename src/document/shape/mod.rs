@@ -88,7 +88,7 @@ fn not_a_document(root: &Node) -> Finding {
 /// Reads one document and collects findings.
 pub(super) struct ShapeReader<'a> {
     pub(super) findings: &'a mut Vec<Finding>,
-    variations: ReadVariations,
+    pub(super) variations: ReadVariations,
 }
 
 /// One entry of a mapping.

@@ -214,3 +214,142 @@ fn expectations_without_a_toggle_are_an_error() {
     assert_eq!((found.id, found.severity), ("test-without-toggle", Severity::Error));
     assert!(found.help.unwrap().contains("did you mean `shop/prod/pay`?"));
 }
+
+/// Rows of the fields beside the name, the help, and what the author meant. What stands in backticks with a colon in
+/// the help is in the last one.
+#[test]
+fn a_help_on_another_notation_keeps_what_is_expected_of_whom() {
+    let opposite = "write `serves: \"off\"` instead, which is the only other variation";
+    let other = "write `serves: \"on\"` instead, which is the only other variation";
+    let user = "write `key: \"u\"` and `given: { \"age\": \"30\" }` instead";
+    let age = "write one mapping: `given: { \"age\": \"30\" }`";
+    for (written, help, meant) in [
+        // What is not served.
+        ("not_serves: \"on\"", opposite, "serves: \"off\""),
+        ("servesNot: \"on\"", opposite, "serves: \"off\""),
+        ("not: \"on\"", opposite, "serves: \"off\""),
+        ("not: { serves: \"off\" }", other, "serves: \"on\""),
+        ("unexpected: on", opposite, "serves: \"off\""),
+        ("\"!serves\": on", opposite, "serves: \"off\""),
+        ("doesNotServe: true", opposite, "serves: \"off\""),
+        ("never: off", other, "serves: \"on\""),
+        ("expect: { not: on }", opposite, "serves: \"off\""),
+        ("expect: { $ne: on }", opposite, "serves: \"off\""),
+        ("serves: { not: on }", opposite, "serves: \"off\""),
+        ("serves: \"!on\"", opposite, "serves: \"off\""),
+        ("serves: \"!= on\"", opposite, "serves: \"off\""),
+        ("serves: not on", opposite, "serves: \"off\""),
+        (
+            "not_serves: \"on\", serves: \"off\"",
+            "remove it: `serves` names the variation that is served, so that no other one is",
+            "serves: \"off\"",
+        ),
+        // A whole user.
+        ("user: { key: u, age: 30 }, serves: on", user, "key: \"u\", given: { \"age\": \"30\" }, serves: on"),
+        (
+            "context: { targetingKey: u, age: 30 }, serves: on",
+            user,
+            "key: \"u\", given: { \"age\": \"30\" }, serves: on",
+        ),
+        (
+            "user: { key: u, attributes: { age: 30 } }, serves: on",
+            user,
+            "key: \"u\", given: { \"age\": \"30\" }, serves: on",
+        ),
+        (
+            "user: { key: u, attributes: { key: k } }, serves: on",
+            "write `key: \"u\"` and `given: { \"key\": \"k\" }` instead",
+            "key: \"u\", given: { \"key\": \"k\" }, serves: on",
+        ),
+        ("user: { key: u, age: ~ }, serves: on", "write `key: \"u\"` instead", "key: \"u\", serves: on"),
+        (
+            "user: { key: u }, key: v, serves: on",
+            "keep one of the two keys: `user` has one, and so has the expectation",
+            "key: v, serves: on",
+        ),
+        (
+            "given: { user: { age: 30 } }, serves: on",
+            "write `given: { \"age\": \"30\" }`",
+            "given: { \"age\": \"30\" }, serves: on",
+        ),
+        (
+            "given: { vip: true, context: { key: u } }, serves: on",
+            "write `key: \"u\"` and `given: { \"vip\": \"true\" }`",
+            "key: \"u\", given: { \"vip\": \"true\" }, serves: on",
+        ),
+        (
+            "given: { attributes: { age: 30 }, age: 31 }, serves: on",
+            "write the attributes directly below `given`, each as a text, and the user's key as `key` beside it",
+            "given: { age: 30 }, serves: on",
+        ),
+        // A variation by its value.
+        ("value: \"true\"", "write `serves: \"on\"` instead", "serves: \"on\""),
+        ("expected: true", "write `serves: \"on\"` instead", "serves: \"on\""),
+        ("expect: { value: false }", "write `serves: \"off\"` instead", "serves: \"off\""),
+        ("variation: 1", "write `serves: \"on\"` instead", "serves: \"on\""),
+        (
+            "value: purple",
+            "write `serves` instead, with the name of the variation; the variations begin with `off` and `on`",
+            "serves: on",
+        ),
+        ("serves: true", "write `\"on\"`, the name of the variation with this value", "serves: \"on\""),
+        (
+            "serves: [on, off]",
+            "name one variation, and write an expectation for each kind of user",
+            "serves: on",
+        ),
+        // Attributes.
+        (
+            "given: { age: null }, serves: on",
+            "remove it for a user without it, or write `age: \"\"` for empty text",
+            "given: { age: \"\" }, serves: on",
+        ),
+        (
+            "given: { type: }, serves: on",
+            "remove it for a user without it, or write `type: \"\"` for empty text",
+            "given: { type: \"\" }, serves: on",
+        ),
+        ("given: ~, serves: on", "remove it for a user without attributes", "serves: on"),
+        ("key: ~, serves: on", "write the user's key, or remove it", "serves: on"),
+        ("given: [ age=30 ], serves: on", age, "given: { \"age\": \"30\" }, serves: on"),
+        ("given: [ \"age: 30\" ], serves: on", age, "given: { \"age\": \"30\" }, serves: on"),
+        ("given: [{ name: age, value: 30 }], serves: on", age, "given: { \"age\": \"30\" }, serves: on"),
+        ("given: age=30, serves: on", age, "given: { \"age\": \"30\" }, serves: on"),
+        (
+            "given: \"age=30,city='Paris'\", serves: on",
+            "write one mapping: `given: { \"age\": \"30\", \"city\": \"Paris\" }`",
+            "given: { \"age\": \"30\", \"city\": \"Paris\" }, serves: on",
+        ),
+        (
+            "given: [ age>=30 ], serves: on",
+            "write the attributes of the user, such as `given: { age: 20 }`",
+            "given: { age: 20 }, serves: on",
+        ),
+    ] {
+        let read = read_expectations(&format!("- {{ name: a, {written} }}\n"));
+        let helps: Vec<_> = read.diagnostics.iter().map(|one| one.help.as_deref().unwrap()).collect();
+        assert_eq!(helps, [help], "{written}: {:#?}", read.diagnostics);
+        let applied = help.split('`').skip(1).step_by(2).filter(|part| part.contains(": "));
+        assert!(applied.clone().all(|part| meant.contains(part)), "{help}: {meant}");
+        let after = read_expectations(&format!("- {{ name: a, {meant} }}\n"));
+        assert!(after.list.is_some(), "{meant}: {:#?}", after.diagnostics);
+    }
+}
+
+/// With three variations, or without any that is known, no other variation is certain.
+#[test]
+fn the_help_on_a_variation_that_is_not_served_never_names_it_as_served() {
+    let opposite = "do not just rename it, which would say the opposite: write `serves` with the variation that is served";
+    let text = "- { name: a, not_serves: \"on\" }\n";
+    let three =
+        GOOD.replace("    - { name: \"on\"", "    - { name: \"red\", value: \"x\" }\n    - { name: \"on\"");
+    let three = yaml(&three).payload.map(|payload| payload.targeting().content.variations);
+    for (variations, help) in [
+        (None, opposite.to_owned()),
+        (three.as_deref(), format!("{opposite}; the variations begin with `off`, `red` and `on`")),
+    ] {
+        let read = expectations("pay.test.yaml", &Blob::Content(text.into()), variations);
+        let helps: Vec<_> = read.diagnostics.iter().map(|one| one.help.as_deref().unwrap()).collect();
+        assert_eq!(helps, [help]);
+    }
+}
