@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::{CommitId, EnvironmentId, Override, cut, escaped};
+use super::{CommitId, EnvironmentId, Override, closest, cut, escaped};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Commit {
@@ -242,6 +242,18 @@ fn allowed() -> Vec<&'static str> {
     Override::ALL.into_iter().filter(|what| what.is_trailer()).map(Override::as_str).collect()
 }
 
+/// Returns the decision that a value of `Gitoggle-Allow` probably means: it begins with it, misspells it, or has a
+/// part of its name. `spelled` is the value in lower case, with dashes between its words.
+fn meant_decision(spelled: &str, value: &str) -> Option<Override> {
+    let word = value.split_whitespace().next()?;
+    let spelled = spelled.trim_start_matches('-').trim_start_matches("allow-");
+    let all = || Override::ALL.into_iter().filter(|what| what.is_trailer());
+    let near = closest(word, all().map(Override::as_str));
+    let has_part = |what: Override| what.as_str().split('-').any(|part| part == spelled);
+    let begins = all().find(|what| spelled.starts_with(what.as_str()));
+    begins.or_else(|| all().find(|what| near == Some(what.as_str()) || has_part(*what)))
+}
+
 /// Returns why a value of the trailer `key` has no effect; none if it has one.
 fn idle_value(key: &str, value: &str) -> Option<String> {
     let spelled = value.to_ascii_lowercase().replace(['_', ' '], "-");
@@ -265,8 +277,11 @@ fn idle_value(key: &str, value: &str) -> Option<String> {
             format!("write `{FIRST_PASS_TRAILER}: assert` or `adopt`")
         }
         None if spelled == "history" => "only an operator allows `history`".to_owned(),
-        None => match naming().find(|naming| spelled.starts_with(naming.as_str())) {
-            Some(naming) => format!("write `{naming}`, or `{naming} PROJECT/ENVIRONMENT`"),
+        None => match meant_decision(&spelled, value) {
+            Some(what) if what.may_name_environment() => {
+                format!("write `{what}`, or `{what} PROJECT/ENVIRONMENT`")
+            }
+            Some(what) => format!("write `{what}`, without anything else"),
             None => format!("write one of `{}`, without anything else", allowed.join("`, `")),
         },
     })
@@ -412,6 +427,27 @@ mod tests {
                 "write `mass-change`, or `mass-change PROJECT/ENVIRONMENT`",
             ),
             ("S\n\nGitoggle-Allow: renamed", "write `rename`, or `rename PROJECT/ENVIRONMENT`"),
+            (
+                "S\n\nGitoggle-Allow: mass-chnage shop/production",
+                "write `mass-change`, or `mass-change PROJECT/ENVIRONMENT`",
+            ),
+            ("S\n\nGitoggle-Allow: windows", "write `window`, without anything else"),
+            ("S\n\nGitoggle-Allow: windwo", "write `window`, without anything else"),
+            ("S\n\nGitoggle-Allow: Window.", "write `window`, without anything else"),
+            ("S\n\nGitoggle-Allow: allow window", "write `window`, without anything else"),
+            ("S\n\nGitoggle-Allow: drift", "write `overwrite-drift`, without anything else"),
+            ("S\n\nGitoggle-Allow: overwrite", "write `overwrite-drift`, without anything else"),
+            ("S\n\nGitoggle-Allow: mass", "write `mass-change`, or `mass-change PROJECT/ENVIRONMENT`"),
+            ("S\n\nGitoggle-Allow: renames", "write `rename`, or `rename PROJECT/ENVIRONMENT`"),
+            (
+                "S\n\nGitoggle-Allow: no window",
+                "write one of `mass-change`, `overwrite-drift`, `rename`, `window`, without anything else",
+            ),
+            ("S\n\nGitoggle-Allow: window shop/production", "write `window`, without anything else"),
+            (
+                "S\n\nGitoggle-Allow: overwrite drift shop/prod/pay",
+                "write `overwrite-drift`, without anything else",
+            ),
             ("S\n\nGitoggle-Allow: first-pass-assert", "write `Gitoggle-First-Pass: assert` or `adopt`"),
             ("S\n\nGitoggle-Allow: history", "only an operator allows `history`"),
             (
