@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::args::time;
 use super::failure::Failure;
 use super::{setup, targets};
 use crate::config::Settings;
 use crate::evaluate::{Audience, UserImpact, count_users};
-use crate::model::{CommitId, Payload, ReturnType, ToggleId, escaped, seconds};
+use crate::model::{CommitId, Payload, ReturnType, ToggleId, escaped};
 use crate::pass::{self, CheckTarget, DocumentFiles, Files};
 use crate::plan::{Before, Change, Dependents, Plan};
 use crate::source::{CacheMode, SourceConfig};
@@ -26,7 +27,7 @@ pub(crate) struct AudienceArgs {
     pub(crate) file: PathBuf,
     /// Evaluate the audience at this time, such as 2024-12-31T23:59:59Z
     // In seconds since 1970-01-01 UTC.
-    #[arg(long, value_name = "TIME", value_parser = seconds, requires = "file")]
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "file")]
     pub(crate) at: Option<i64>,
 }
 

@@ -78,6 +78,14 @@ pub(crate) fn expectations(path: &str, content: &Blob, variations: Option<&[Vari
     }
 }
 
+/// Parses the time of an evaluation as seconds since 1970-01-01 UTC. The error is what to write instead.
+pub(crate) fn evaluation_time(text: &str) -> Result<i64, String> {
+    seconds(text).map_err(|_| match meant::time(text) {
+        Some(time) => time.help(""),
+        None => time_help(text).to_owned(),
+    })
+}
+
 const EXAMPLE: &str = "write a list, such as `- { name: adults, given: { age: 20 }, serves: \"on\" }`";
 
 fn is_list_of_none(root: &Node) -> bool {
@@ -218,16 +226,13 @@ impl ShapeReader<'_> {
 
     fn time(&mut self, field: &Field<'_>) -> Option<i64> {
         let text = self.text_or(field, "write a time, such as `2024-12-31T23:59:59Z`, or remove it")?;
-        let time = seconds(&text);
-        if time.is_err() {
-            let message = format!("`{}` is not a time", shown(&text));
-            let help = match meant::time(&text) {
-                Some(time) => time.help(""),
-                None => time_help(&text).to_owned(),
-            };
-            self.add(Finding::at(&check::BAD_DATETIME, field.span(), message).help(help));
-        }
-        time.ok()
+        let help = match evaluation_time(&text) {
+            Ok(time) => return Some(time),
+            Err(help) => help,
+        };
+        let message = format!("`{}` is not a time", shown(&text));
+        self.add(Finding::at(&check::BAD_DATETIME, field.span(), message).help(help));
+        None
     }
 
     /// Reads the name of the variation that is served.

@@ -34,7 +34,7 @@ mod versions;
 mod waiver;
 
 pub use check::{CHECKS, Check, Severity};
-pub(crate) use expectation::{Expectation, ServeLines, expectations, serve_lines};
+pub(crate) use expectation::{Expectation, ServeLines, evaluation_time, expectations, serve_lines};
 pub use finding::Diagnostic;
 pub(crate) use finding::render;
 pub use layout::{Layout, LayoutError, PathKind, Unread};

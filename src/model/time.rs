@@ -21,7 +21,8 @@ pub(crate) fn rfc3339(seconds: i64) -> String {
 /// Parses a time with a zone, such as `2026-01-02T03:04:05Z`, as seconds since 1970-01-01 UTC.
 pub(crate) fn seconds(text: &str) -> Result<i64, String> {
     let seconds = Pieces::parse(text).ok().and_then(|pieces| {
-        let offset = pieces.to_numeric_offset()?;
+        // The parser accepts larger ones, which the service refuses in conditions.
+        let offset = pieces.to_numeric_offset().filter(|offset| offset.seconds().abs() < 86_400)?;
         let time = pieces.date().to_datetime(pieces.time()?);
         // The parser reads a second 60 as 59. In conditions, it is the next minute.
         let is_leap = text.get(16..19) == Some(":60");
@@ -143,11 +144,14 @@ mod tests {
         for bad in ["", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", "now", "1767323045"] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
+        assert_eq!(seconds("2026-01-02T03:04:05+23:59"), Ok(1_767_323_045 - 86_340));
         assert_eq!(seconds("2026-12-31T23:59:60Z"), seconds("2027-01-01T00:00:00Z"));
         for (bad, is_complete) in [
             ("2026-02-30T00:00:00Z", true),
             ("2026-01-01T24:00:00Z", true),
             ("2026-01-01T00:00:00+99:00", true),
+            ("2026-01-01T00:00:00+24:00", true),
+            ("2026-01-01T00:00:00-24:00", true),
             ("2026-13-02 03:04:05-01:00", true),
             ("2026-02-30T00:00:00", false),
             ("2026-02-30", false),

@@ -167,6 +167,14 @@ fn an_unknown_toggle_gets_a_suggestion_and_an_invalid_document_its_findings() {
         ("--attr =1", "NAME=VALUE"),
         ("--attr a=1 --attr a=2", "the attribute `a` is given twice"),
         ("--at yesterday", "is not a time"),
+        (
+            "--at 1796371200",
+            "`1796371200` is not a time: write `2026-12-04T08:00:00Z`, which is the same time",
+        ),
+        ("--at 1796371200000", "write `2026-12-04T08:00:00Z`, which is the same time"),
+        ("--at 2026-12-04", "write `2026-12-04T00:00:00Z` if the time is meant in UTC"),
+        ("--at 2026-12-04T08:00:00+24:00", "write `2026-12-03T08:00:00Z`, which is the same time"),
+        ("--at 2026-02-30T08:00:00Z", "write a day, an hour and an offset that exist"),
         ("-o markdown", "no `markdown` output"),
     ] {
         explain(&world, "shop/prod/new_feature").args(args).exit(64).any_stdout().stderr_contains(&[needle]);

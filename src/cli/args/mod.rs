@@ -18,6 +18,7 @@ use clap::{ArgMatches, Command as Clap, FromArgMatches as _};
 
 use super::commands::CommandArgs;
 use crate::config::{Command, Flags, SettingInfo, settings};
+use crate::document::evaluation_time;
 use crate::model::{EnvironmentId, Scope, ToggleId, can_be_key, chain, escaped, listed, unmatchable_advice};
 use verbosity::Verbosity;
 
@@ -168,6 +169,11 @@ pub(super) fn attribute(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write it as NAME=VALUE, such as age=20".to_owned()),
     }
+}
+
+/// Parses the time of an evaluation, in seconds since 1970-01-01 UTC.
+pub(super) fn time(text: &str) -> Result<i64, String> {
+    evaluation_time(text).map_err(|help| format!("`{text}` is not a time: {help}"))
 }
 
 /// Parses an environment, or a toggle.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::args::attribute;
+use crate::cli::args::{attribute, time};
 use crate::cli::audience::{Lookup, types};
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, note, print, print_json, show};
@@ -13,7 +13,7 @@ use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Severity};
 use crate::evaluate::{Compiler, Definitions};
-use crate::model::{Color, EnvironmentId, Scope, Targeting, ToggleId, closest, escaped, seconds};
+use crate::model::{Color, EnvironmentId, Scope, Targeting, ToggleId, closest, escaped};
 use crate::pass::{self, CheckTarget, Checks, DocumentFiles, ReadDocument};
 use crate::report::{Explanation, Subject};
 
@@ -37,7 +37,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) key: Option<String>,
     /// Evaluate at this time, such as 2024-12-31T23:59:59Z [now]
     // In seconds since 1970-01-01 UTC.
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) at: Option<i64>,
 }
 

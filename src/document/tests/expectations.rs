@@ -148,6 +148,16 @@ fn a_help_is_right_when_it_is_applied() {
             "2026-12-01 09:00:00",
         ),
         (
+            "- { name: a, at: 1796371200, serves: on }",
+            "1:18 bad-datetime: `1796371200` is not a time",
+            "1796371200",
+        ),
+        (
+            "- { name: a, at: 2026-12-01T09:00:00+24:00, serves: on }",
+            "1:18 bad-datetime: `2026-12-01T09:00:00+24:00` is not a time",
+            "2026-12-01T09:00:00+24:00",
+        ),
+        (
             "- { name: a, key: { id: 1 }, serves: on }",
             "1:14 wrong-type: `key` is text, not a mapping",
             "key: { id: 1 }",
