@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::condition;
 use super::condition::{Person, Served, Test, Truth, Verdict};
-use super::evaluator::{Evaluator, SdkRules, Slots, UnmetServe, bucket, pick, rule_truth};
+use super::evaluator::{Evaluator, SdkRules, Slots, UnmetServe, bucket, certain_key, pick, rule_truth};
 use crate::model::{NumberEquality, Payload, ReturnType, Rule, Serve, Targeting, ToggleId, WHOLE};
 
 /// Finds the targeting of a toggle in the repository.
@@ -116,14 +116,17 @@ impl Compiler {
                 Truth::False => condition::equality(&prerequisite, value),
                 _ => NumberEquality::Agreed,
             });
+            let is_json = prerequisite.kind == ReturnType::Json;
+            let orders =
+                values.iter().filter(|_| is_json).map(|value| condition::order(&prerequisite, value));
             let kind = ReturnType::of(&values);
             let is_same_in_python =
                 |value: &&str| -> Truth { condition::is_same_in_python(&prerequisite, kind, value).into() };
             CompiledPrerequisite {
                 toggle,
                 equalities: equalities.collect(),
-                is_json: prerequisite.kind == ReturnType::Json,
-                expected: prerequisite.value.clone(),
+                is_json,
+                orders: orders.collect(),
                 values: values.iter().map(|value| (*value).to_owned()).collect(),
                 matches: matches(&|_| Truth::False),
                 matches_in_go: matches(&is_same),
@@ -180,15 +183,8 @@ pub(super) struct CompiledPrerequisite {
     /// Which SDKs take the number of each variation for the expected one.
     pub(super) equalities: Vec<NumberEquality>,
     pub(super) is_json: bool,
-    /// The expected value as it is written.
-    pub(super) expected: String,
-}
-
-impl CompiledPrerequisite {
-    /// Returns whether a variation has the expected value as it is written.
-    pub(super) fn has_text(&self, index: usize) -> bool {
-        self.values[index].trim() == self.expected.trim()
-    }
+    /// Whether the JSON of each variation has its members in the order of the expected value; empty for other types.
+    pub(super) orders: Vec<Truth>,
 }
 
 impl CompiledToggle {
@@ -342,10 +338,12 @@ impl Evaluator {
     fn walk(&self, rules: SdkRules, toggle: &CompiledToggle, person: &Person<'_>, trace: &mut ToggleTrace) {
         let serve = |place, serve| ServeTrace {
             place,
-            verdict: pick(toggle, serve, person),
+            verdict: pick(toggle, serve, person, rules),
             bucket: match serve {
                 CompiledServe::Always(_) => None,
-                CompiledServe::Split(_) => person.key().map(|key| bucket(key, &toggle.key)),
+                CompiledServe::Split(_) => {
+                    certain_key(person, rules).ok().map(|key| bucket(key, &toggle.key))
+                }
             },
         };
         let disabled = serve(ServePlace::Disabled, &toggle.disabled_serve);

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::evaluator::{SdkRules, Slots};
 use crate::model::{
     Condition, ConditionType, ConditionValue, NumberEquality, OrderComparison, Polarity, Predicate,
-    Prerequisite, ReturnType, TextComparison, TimeComparison, delivered_time, delivered_value, is_blank,
-    is_same_value, variation_fits,
+    Prerequisite, ReturnType, TextComparison, TimeComparison, delivered_time, delivered_value,
+    has_same_order, is_blank, is_same_json_in_floats, is_same_value, variation_fits,
 };
 
 #[derive(Debug)]
@@ -275,6 +275,8 @@ crate::model::words! {
     Doubt {
         /// No time of evaluation is given.
         CurrentTime = "current-time",
+        /// The bucket of a user with an empty key is random to an SDK that replaces it.
+        EmptyKey = "empty-key",
         /// The bucket of a user without a key is random.
         NoKey = "no-key",
         /// An object of a `datetime` condition is not in the service's format.
@@ -298,6 +300,7 @@ impl Doubt {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::CurrentTime => "the attribute is missing, so the current time decides, and none is given",
+            Self::EmptyKey => "the user's key is empty, so the SDK picks a random one",
             Self::NoKey => "the user has no key, so the SDK picks a random bucket",
             Self::NotATime => "the service does not accept a time in this notation",
             Self::Segment => "the repository does not define the segment",
@@ -393,6 +396,15 @@ pub(super) fn meets(prerequisite: &Prerequisite, value: &str) -> Truth {
     }
 }
 
+/// Returns whether the members of `value` are in the order of the JSON that `prerequisite` wants, which is the same
+/// otherwise.
+pub(super) fn order(prerequisite: &Prerequisite, value: &str) -> Truth {
+    match has_same_order(value, &prerequisite.value) {
+        Some(is_same) => is_same.into(),
+        None => Truth::Unknown(Doubt::UnsureEquality),
+    }
+}
+
 /// Returns to which SDKs `value` is what `prerequisite` wants, if they differ about its numbers: `1.0` instead of
 /// `1`, also within JSON.
 pub(super) fn equality(prerequisite: &Prerequisite, value: &str) -> NumberEquality {
@@ -400,10 +412,9 @@ pub(super) fn equality(prerequisite: &Prerequisite, value: &str) -> NumberEquali
     match kind {
         ReturnType::Number => NumberEquality::of(value, expected),
         ReturnType::Json if is_same_value(*kind, value, expected) != Some(true) => {
-            let all = [value, expected].map(|text| delivered_value(*kind, text).map(as_floats));
-            match all {
-                [Some(one), Some(other)] if one == other => NumberEquality::AsFloats,
-                _ => NumberEquality::Agreed,
+            match is_same_json_in_floats(value, expected) {
+                true => NumberEquality::AsFloats,
+                false => NumberEquality::Agreed,
             }
         }
         _ => NumberEquality::Agreed,
@@ -421,16 +432,6 @@ pub(super) fn is_same_in_python(prerequisite: &Prerequisite, kind: ReturnType, v
     };
     let expected = text(prerequisite.kind, &prerequisite.value);
     expected.is_some() && expected == text(kind, value)
-}
-
-/// Returns JSON whose numbers are all floats.
-fn as_floats(value: Value) -> Value {
-    match value {
-        Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
-        Value::Array(items) => items.into_iter().map(as_floats).collect(),
-        Value::Object(members) => members.into_iter().map(|(name, value)| (name, as_floats(value))).collect(),
-        other => other,
-    }
 }
 
 /// A user: a key and attributes. The values of a [`Person`] can be replaced, so that one serves a whole

@@ -44,6 +44,8 @@ pub(crate) struct SdkRules {
     pub(crate) has_early_times: bool,
     /// Whether a blank attribute is a missing one to a `string` condition.
     pub(crate) skips_blanks: bool,
+    /// Whether a random key takes the place of an empty one.
+    pub(crate) replaces_empty_keys: bool,
 }
 
 /// When a value of another type than that of a prerequisite meets it.
@@ -100,6 +102,7 @@ impl SdkRules {
         compares_builds: true,
         has_early_times: false,
         skips_blanks: false,
+        replaces_empty_keys: false,
     };
     /// That Go compares no types is what Go 2.3.0 was recorded to do once: a boolean toggle that serves `true`
     /// met a prerequisite of type `string` with the value `true`. No other pair of types was tried.
@@ -109,6 +112,7 @@ impl SdkRules {
         has_short_numbers: true,
         compares_builds: false,
         has_early_times: true,
+        replaces_empty_keys: true,
         ..Self::RUST
     };
     /// Java from 2.3 on.
@@ -262,7 +266,7 @@ impl Evaluator {
 fn conclude(toggle: &CompiledToggle, mut answer: Possibility, visit: &Visit<'_>) -> Verdict {
     let ends = matches!(answer.possible, Possible::None);
     if ends || answer.may_end.is_some() {
-        answer.add(pick(toggle, visit.unmet_serve(toggle), visit.person), answer.may_end);
+        answer.add(pick(toggle, visit.unmet_serve(toggle), visit.person, visit.rules), answer.may_end);
     }
     match answer.possible {
         Possible::One(served) => Verdict::Known(served),
@@ -272,15 +276,29 @@ fn conclude(toggle: &CompiledToggle, mut answer: Possibility, visit: &Visit<'_>)
 }
 
 /// Returns what a serve of `toggle` gives a user.
-pub(super) fn pick(toggle: &CompiledToggle, serve: &CompiledServe, person: &Person<'_>) -> Verdict {
-    match (serve, person.key()) {
+pub(super) fn pick(
+    toggle: &CompiledToggle,
+    serve: &CompiledServe,
+    person: &Person<'_>,
+    rules: SdkRules,
+) -> Verdict {
+    match (serve, certain_key(person, rules)) {
         (CompiledServe::Always(served), _) => Verdict::Known(*served),
-        (CompiledServe::Split(_), None) => Verdict::CannotSay(Doubt::NoKey),
-        (CompiledServe::Split(ends), Some(key)) => {
+        (CompiledServe::Split(_), Err(doubt)) => Verdict::CannotSay(doubt),
+        (CompiledServe::Split(ends), Ok(key)) => {
             let bucket = u64::from(bucket(key, &toggle.key));
             let range = ends.iter().find(|(end, _)| bucket < *end);
             Verdict::Known(range.map_or(Served::CallerDefault, |(_, served)| *served))
         }
+    }
+}
+
+/// Returns the key that decides on the bucket, unless it is random.
+pub(super) fn certain_key<'p>(person: &'p Person<'_>, rules: SdkRules) -> Result<&'p str, Doubt> {
+    match person.key() {
+        None => Err(Doubt::NoKey),
+        Some("") if rules.replaces_empty_keys => Err(Doubt::EmptyKey),
+        Some(key) => Ok(key),
     }
 }
 
@@ -329,7 +347,7 @@ impl<'a> Visit<'a> {
     fn toggle(&mut self, toggle: &CompiledToggle, depth: u32) -> Possibility {
         let mut answer = Possibility::END;
         if toggle.is_disabled {
-            answer.add(pick(toggle, &toggle.disabled_serve, self.person), None);
+            answer.add(pick(toggle, &toggle.disabled_serve, self.person, self.rules), None);
             return answer;
         }
         if depth == 0 {
@@ -356,7 +374,7 @@ impl<'a> Visit<'a> {
                     let reason = doubt.unwrap_or(Doubt::UnknownPrerequisite);
                     answer.may_end = answer.may_end.or((!is_certain).then_some(reason));
                 } else {
-                    answer.add(pick(toggle, self.unmet_serve(toggle), self.person), doubt);
+                    answer.add(pick(toggle, self.unmet_serve(toggle), self.person, self.rules), doubt);
                 }
             }
             if truth == Truth::False {
@@ -375,12 +393,12 @@ impl<'a> Visit<'a> {
                 Truth::True => {}
                 Truth::Unknown(reason) => doubt = doubt.or(Some(reason)),
             }
-            answer.add(pick(toggle, &rule.serve, self.person), doubt);
+            answer.add(pick(toggle, &rule.serve, self.person, self.rules), doubt);
             if truth == Truth::True {
                 return;
             }
         }
-        answer.add(pick(toggle, &toggle.default_serve, self.person), doubt);
+        answer.add(pick(toggle, &toggle.default_serve, self.person, self.rules), doubt);
     }
 
     fn prerequisite(&mut self, prerequisite: &CompiledPrerequisite, depth: u32) -> Met {
@@ -403,11 +421,7 @@ impl<'a> Visit<'a> {
                 };
                 match self.rules.json {
                     JsonEquality::Never if prerequisite.is_json => Truth::False,
-                    JsonEquality::SameOrder
-                        if prerequisite.is_json && truth == Truth::True && !prerequisite.has_text(index) =>
-                    {
-                        Truth::Unknown(Doubt::UnsureEquality)
-                    }
+                    JsonEquality::SameOrder if prerequisite.is_json => truth.and(prerequisite.orders[index]),
                     _ => truth,
                 }
             }

@@ -2,6 +2,10 @@
 //! prerequisites, and the times of conditions. Checks, evaluation and sandbox share them, so that they cannot
 //! disagree.
 
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
 use super::{ReturnType, datetime_numbers};
@@ -31,6 +35,98 @@ pub(crate) fn is_same_value(kind: ReturnType, one: &str, other: &str) -> Option<
     // The SDK compares `1` and `1.0` as different.
     let is_same_number = a.is_number() && a.as_f64() == b.as_f64() && a.is_f64() != b.is_f64();
     (!is_same_number).then_some(false)
+}
+
+/// Returns whether two JSON values are the same if all of their numbers are read as floats, as Go does.
+pub(crate) fn is_same_json_in_floats(one: &str, other: &str) -> bool {
+    let value = |text| delivered_value(ReturnType::Json, text).map(as_floats);
+    value(one).is_some_and(|one| value(other) == Some(one))
+}
+
+/// Returns JSON whose numbers are all floats.
+fn as_floats(value: Value) -> Value {
+    match value {
+        Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
+        Value::Array(items) => items.into_iter().map(as_floats).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, as_floats(value))).collect(),
+        other => other,
+    }
+}
+
+/// Returns whether two JSON values that are the same have their members in the same order, which Python compares.
+/// None if a text is not JSON, or has a member twice.
+pub(crate) fn has_same_order(one: &str, other: &str) -> Option<bool> {
+    let order = |text| serde_json::from_str::<Order>(text).ok();
+    Some(order(one)? == order(other)?)
+}
+
+/// The names of the members of a JSON value in their order. Those that are null are not delivered.
+#[derive(Eq, PartialEq)]
+enum Order {
+    Items(Vec<Order>),
+    Members(Vec<(String, Order)>),
+    Null,
+    Scalar,
+}
+
+impl<'de> Deserialize<'de> for Order {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OrderVisitor)
+    }
+}
+
+struct OrderVisitor;
+
+impl<'de> Visitor<'de> for OrderVisitor {
+    type Value = Order;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Order, E> {
+        Ok(Order::Scalar)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Order, E> {
+        Ok(Order::Scalar)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Order, E> {
+        Ok(Order::Scalar)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Order, E> {
+        Ok(Order::Scalar)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Order, E> {
+        Ok(Order::Scalar)
+    }
+
+    fn visit_unit<E>(self) -> Result<Order, E> {
+        Ok(Order::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Order, A::Error> {
+        let mut all = Vec::new();
+        while let Some(item) = items.next_element()? {
+            all.push(item);
+        }
+        Ok(Order::Items(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Order, A::Error> {
+        let (mut names, mut all) = (BTreeSet::new(), Vec::new());
+        while let Some((name, value)) = members.next_entry::<String, Order>()? {
+            if !names.insert(name.clone()) {
+                return Err(Error::custom("a member is there twice"));
+            }
+            all.push((name, value));
+        }
+        all.retain(|(_, value)| *value != Order::Null);
+        Ok(Order::Members(all))
+    }
 }
 
 /// Which SDKs take two numbers for the same.
@@ -279,6 +375,24 @@ mod tests {
             assert_eq!(NumberEquality::of(other, one), expected, "{other} {one}");
             assert_eq!(is_same_decimal(one, other), is_same, "{one} {other}");
         }
+    }
+
+    #[test]
+    fn the_order_of_json_is_that_of_what_is_delivered() {
+        for (one, other, expected) in [
+            (r#"{"a":1,"b":2}"#, r#"{"a": 1, "b": 2.5e0}"#, Some(true)),
+            (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#, Some(false)),
+            (r#"{"a":1,"n":null}"#, r#"{"n":null,"a":1}"#, Some(true)),
+            (r#"{"a":[{"x":1,"y":true}]}"#, r#"{"a":[{"y":true,"x":1}]}"#, Some(false)),
+            (r#"{"a":{"x":""},"b":{}}"#, r#"{"a":{"x":""},"b":{}}"#, Some(true)),
+            (r#"{"a":1,"a":1}"#, r#"{"a":1}"#, None),
+            ("{", "{}", None),
+        ] {
+            assert_eq!(has_same_order(one, other), expected, "{one} {other}");
+            assert_eq!(has_same_order(other, one), expected, "{other} {one}");
+        }
+        assert!(is_same_json_in_floats(r#"{"a":[1]}"#, r#"{"a":[1.0]}"#));
+        assert!(!is_same_json_in_floats(r#"{"a":[1]}"#, r#"{"a":[1.5]}"#));
     }
 
     #[test]

@@ -43,8 +43,8 @@ pub(crate) use condition::{
     TimeComparison, is_semver,
 };
 pub(crate) use conversion::{
-    NumberEquality, delivered_time, delivered_value, is_accepted_time, is_big_decimal, is_same_decimal,
-    is_same_value,
+    NumberEquality, delivered_time, delivered_value, has_same_order, is_accepted_time, is_big_decimal,
+    is_same_decimal, is_same_json_in_floats, is_same_value,
 };
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use dialect::ServiceKind;

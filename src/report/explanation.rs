@@ -329,6 +329,7 @@ impl Explanation {
         let content = &subject.targeting.content;
         let prerequisites = content.prerequisites.iter().flatten().zip(&trace.prerequisites);
         let rules = content.rules.iter().enumerate();
+        let rules_of_sdk = SdkRules::of(subject.sdks.first());
         Self {
             toggle: subject.id.clone(),
             file: subject.path.to_owned(),
@@ -342,7 +343,7 @@ impl Explanation {
                 .map(|(prerequisite, trace)| ExplainedPrerequisite {
                     label: sentences::prerequisite(prerequisite),
                     matches: trace.truth.into(),
-                    reason: prerequisite_reason(prerequisite, trace),
+                    reason: prerequisite_reason(prerequisite, trace, rules_of_sdk.json),
                     circle: circle(trace, MOST_NOTED),
                     doubts: Vec::new(),
                 })
@@ -447,15 +448,19 @@ pub(crate) fn serve_label(targeting: &Targeting, place: ServePlace) -> String {
     }
 }
 
-fn prerequisite_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace) -> Option<String> {
+fn prerequisite_reason(
+    prerequisite: &Prerequisite,
+    trace: &PrerequisiteTrace,
+    json: JsonEquality,
+) -> Option<String> {
     match trace.truth {
         Truth::Unknown(doubt) => Some(doubt.reason().to_owned()),
-        Truth::False => Some(unmet_reason(prerequisite, trace)),
+        Truth::False => Some(unmet_reason(prerequisite, trace, json)),
         Truth::True => None,
     }
 }
 
-fn unmet_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace) -> String {
+fn unmet_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace, json: JsonEquality) -> String {
     let key = quoted(&prerequisite.key);
     let is_same = |value: &str| is_same_value(prerequisite.kind, value, &prerequisite.value) == Some(true);
     match (&trace.end, &trace.value) {
@@ -465,7 +470,13 @@ fn unmet_reason(prerequisite: &Prerequisite, trace: &PrerequisiteTrace) -> Strin
              chain of prerequisites is too long"
         ),
         (None, Some(value)) if prerequisite.kind == ReturnType::Json && is_same(value) => {
-            format!("{key} serves {}, but no JSON value meets a prerequisite in this SDK", quoted(value))
+            let why = match json {
+                JsonEquality::SameOrder => "with its members in another order, which this SDK compares",
+                JsonEquality::AnyOrder | JsonEquality::Never => {
+                    "but no JSON value meets a prerequisite in this SDK"
+                }
+            };
+            format!("{key} serves {}, {why}", quoted(value))
         }
         (None, Some(value)) if *value == prerequisite.value => {
             let kind = prerequisite.kind.as_str();
@@ -544,7 +555,8 @@ fn serve(targeting: &Targeting, trace: &ServeTrace) -> ExplainedServe {
     };
     let ranges = match serve {
         Serve::Split(weights)
-            if trace.bucket.is_some() || trace.verdict == Verdict::CannotSay(Doubt::NoKey) =>
+            if trace.bucket.is_some()
+                || matches!(trace.verdict, Verdict::CannotSay(Doubt::EmptyKey | Doubt::NoKey)) =>
         {
             ranges(weights, targeting)
         }

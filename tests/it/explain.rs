@@ -433,6 +433,42 @@ fn a_condition_of_a_needed_toggle_about_which_sdks_may_differ_is_named_as_well()
 }
 
 #[test]
+fn json_in_another_order_is_what_each_sdk_takes_it_for() {
+    let pay = doc(18).replace("\"true\"", r#"'{"a":1,"b":2}'"#).replace("\"false\"", "'{}'");
+    let world = World::new();
+    let needs = "  prerequisites: [{ key: pay, value: '{\"b\":2,\"a\":1}', type: json }]\n";
+    world
+        .repo
+        .file("shop/prod/pay.yaml", pay)
+        .file("shop/prod/search.yaml", doc(18) + needs)
+        .commit("Add both");
+    let run =
+        |sdks: &str| explain(&world, "shop/prod/search").set("sdks", sdks).args("--attr age=20").exit(0);
+    run("rust python node").stdout_contains(&[
+        "(json): met\n",
+        "Python: served: `off` (value `false`), because there, JSON values are equal only in the same order",
+        "Node: served: `off` (value `false`), because there, no JSON value meets a prerequisite",
+    ]);
+    run("python")
+        .stdout_contains(&["with its members in another order, which this SDK compares\n", "served: `off`"]);
+    run("go").stdout_contains(&["(json): met\n", "served: `on`"]);
+}
+
+#[test]
+fn an_empty_key_is_a_random_one_in_go_only() {
+    let split = doc(18)
+        .replace("defaultServe: { select: 0 }", "defaultServe: { split: { \"off\": 50, \"on\": 50 } }");
+    let world = World::new();
+    world.repo.file("shop/prod/search.yaml", split).commit("Add it");
+    let run = |sdks: &str| explain(&world, "shop/prod/search").set("sdks", sdks).arg("--key").arg("").exit(0);
+    run("go").stdout_contains(&[
+        "random bucket: `off` has 0 to 4999",
+        "cannot say: the user's key is empty, so the SDK picks a random one",
+    ]);
+    run("rust").stdout_contains(&["bucket "]);
+}
+
+#[test]
 fn a_number_in_another_notation_is_what_each_sdk_takes_it_for() {
     let pay = doc(18).replace("\"false\"", "\"2\"").replace("\"true\"", "\"1.0\"") + "  prerequisites: []\n";
     let world = needing("number", "1", &pay);

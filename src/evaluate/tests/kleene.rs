@@ -57,6 +57,15 @@ fn a_split_needs_a_key_and_a_time_needs_a_clock() {
     );
     let anonymous = User::default();
     assert_eq!(evaluate(&split, "t", &anonymous), doubt(Doubt::NoKey));
+    // Go replaces an empty key by a random one.
+    let (evaluator, index) = compiled(&split, "t");
+    let mut person = evaluator.person(None);
+    person.reset(Some(""));
+    for (rules, is_known) in [(SdkRules::GO, false), (SdkRules::RUST, true), (SdkRules::NODE, true)] {
+        let verdict = evaluator.evaluate(rules, index, &person);
+        assert_eq!(verdict != doubt(Doubt::EmptyKey), is_known);
+        assert_eq!(evaluator.trace(rules, index, &person).serves[0].bucket.is_some(), is_known);
+    }
     let time =
         r#"{"type":"datetime","subject":"at","predicate":"after","objects":["2020-01-01T00:00:00+00:00"]}"#;
     assert_eq!(evaluate(&ruled(&[rule(time, 1)]), "t", &anonymous), doubt(Doubt::CurrentTime));
