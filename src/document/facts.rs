@@ -104,6 +104,13 @@ pub(super) const NUMBER_NOTATION: Fact = Fact {
     help: "write it as the other toggle does",
 };
 
+pub(super) const JSON_NOTATION: Fact = Fact {
+    about: "a number in another notation within JSON",
+    groups: &[(&[GO], "equal"), (&[NODE], "never equal")],
+    others: "different",
+    help: "write it as the other toggle does",
+};
+
 pub(super) const LARGE_NUMBER: Fact = Fact {
     about: "a whole number of more than 64 bits",
     groups: &[(&[RUST, GO, NODE], "equal, as a 64-bit float")],
@@ -741,6 +748,7 @@ mod tests {
             BLANKS,
             EARLY_TIMES,
             JSON,
+            JSON_NOTATION,
             LARGE_NUMBERS,
         ];
         let of_patterns = CONSTRUCTS.iter().map(|(construct, ..)| construct.fact().unwrap());

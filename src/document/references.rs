@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::check::{self, Check};
 use super::finding::{self, Diagnostic, Finding, Part, Spot, did_you_mean, shown};
-use super::node::PathStep;
+use super::node::{PathStep, quoted};
 use super::resolve::RawDocument;
 use super::{sdks, syntax, waiver};
 use crate::model::{
@@ -121,6 +121,8 @@ struct ReferenceNode {
     needed: Vec<Needed>,
     /// The values of the variations and their type; none if one of them cannot be read.
     values: Option<(Vec<String>, ReturnType)>,
+    /// The names of the variations of a valid document.
+    names: Vec<String>,
     /// What a valid document serves.
     serving: Option<Serving>,
     /// The toggle of each prerequisite; none if no document has the key.
@@ -231,6 +233,7 @@ impl References {
             key: key.to_owned(),
             needed: Vec::new(),
             values: None,
+            names: Vec::new(),
             serving: None,
             targets: Vec::new(),
         });
@@ -247,7 +250,8 @@ impl References {
         let targeting = payload.targeting();
         let kind = type_of(&targeting);
         let Content { rules, disabled_serve, default_serve, variations, prerequisites } = targeting.content;
-        let values = variations.into_iter().map(|variation| variation.value).collect();
+        let (values, names) = variations.into_iter().map(|one| (one.value, one.name)).unzip();
+        self.nodes[node].names = names;
         self.nodes[node].serving = Some(Serving {
             is_disabled: targeting.disabled,
             disabled: disabled_serve.variations().collect(),
@@ -381,8 +385,11 @@ impl References {
         others: &mut impl Others<Error = E>,
     ) -> Result<Option<ReferenceProblem>, E> {
         let at = |field| Place::Prerequisite(index, field);
-        let target = target.and_then(|target| Some((self.key(target), self.nodes[target].values.as_ref()?)));
-        let Some((key, (values, kind))) = target else {
+        let target = target.and_then(|target| {
+            let node = &self.nodes[target];
+            Some((self.key(target), &node.names, node.values.as_ref()?))
+        });
+        let Some((key, names, (values, kind))) = target else {
             // Without the other document, only the prerequisite itself tells what is wrong.
             let own = prerequisite.kind.zip(prerequisite.value.as_deref());
             return Ok(own.and_then(|(kind, value)| unfit(kind, value)).map(|(message, help)| {
@@ -410,11 +417,13 @@ impl References {
             if all.iter().all(|other| other == kind) {
                 return Ok(Some(match &prerequisite.value {
                     Some(value) if !can_serve(*kind, values, value) => {
-                        let help = format!(
-                            "{}: write `type: {}` and one of them",
-                            its_values(values),
-                            kind.as_str()
-                        );
+                        let kind = kind.as_str();
+                        let help = match named_value(names, values, value) {
+                            Some(named) => format!("write `type: {kind}` and {named}"),
+                            None => {
+                                format!("{}: write `type: {kind}` and one of them", its_values(values))
+                            }
+                        };
                         ReferenceProblem::new(
                             &check::PREREQUISITE_NO_VARIATION,
                             at("value"),
@@ -444,12 +453,11 @@ impl References {
         if is_of_type && values.iter().any(|value| is_met(&value) == Some(true) && agree(value)) {
             return Ok(None);
         }
-        let is_unsure = |value: &&String| match is_met(value) {
-            Some(is_met) => is_met && sdks::can_be_same(self.sdks, value, wanted_value),
-            None => true,
+        let is_unsure = |value: &&String| {
+            is_met(value).is_none() || sdks::can_be_same(self.sdks, wanted, value, wanted_value)
         };
         if let Some(value) = values.iter().find(|value| is_of_type && is_unsure(value)) {
-            let words = sdks::other_notation(self.sdks, key, value, wanted_value);
+            let words = sdks::other_notation(self.sdks, wanted, key, value, wanted_value);
             return Ok(words.map(|(message, help)| {
                 ReferenceProblem::new(&check::SDK_DISAGREEMENT, at("value"), message, help)
             }));
@@ -458,7 +466,8 @@ impl References {
         // A number with other digits is not a misspelling.
         let similar = || did_you_mean(wanted_value, values.iter().map(String::as_str));
         let help = if is_number { None } else { similar() };
-        let help = help.unwrap_or_else(|| its_values(values));
+        let named = || Some(format!("write {}", named_value(names, values, wanted_value)?));
+        let help = named().or(help).unwrap_or_else(|| its_values(values));
         Ok(Some(ReferenceProblem::new(&check::PREREQUISITE_NO_VARIATION, at("value"), message, help)))
     }
 
@@ -481,6 +490,13 @@ impl References {
 
 fn no_variation(key: &str, value: &str) -> String {
     format!("`{key}` has no variation with the value `{}`", shown(value))
+}
+
+/// Returns the value of the only variation with the name that a prerequisite has in place of a value, in words.
+fn named_value(names: &[String], values: &[String], name: &str) -> Option<String> {
+    let mut named = names.iter().zip(values).filter(|(own, _)| *own == name);
+    let (name, value) = named.next().filter(|_| named.next().is_none())?;
+    Some(format!("`{}`, the value of the variation `{}`", quoted(&shown(value)), shown(name)))
 }
 
 /// Returns the first values of a toggle, in words.

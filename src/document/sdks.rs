@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use super::check;
 use super::facts::{
-    BLANKS, BUILDS, EARLY_TIMES, FLOATS, Fact, GO, JAVA, JSON, LARGE_NUMBER, LARGE_NUMBERS, LARGE_VERSIONS,
-    NESTED, NODE, NUMBER_NOTATION, OTHER_TYPE, PYTHON, SUFFIXES, SdkGroup, UNMET,
+    BLANKS, BUILDS, EARLY_TIMES, FLOATS, Fact, GO, JAVA, JSON, JSON_NOTATION, LARGE_NUMBER, LARGE_NUMBERS,
+    LARGE_VERSIONS, NESTED, NODE, NUMBER_NOTATION, OTHER_TYPE, PYTHON, SUFFIXES, SdkGroup, UNMET,
 };
 use super::finding::{At, Finding, Part, add, shown};
-use super::node::PathStep;
+use super::node::{PathStep, quoted};
 use super::portable::{Construct, not_portable};
 use crate::model::{
     Condition, Content, NumberEquality, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, counted,
-    delivered_time, is_big_decimal, is_blank, is_same_decimal, is_semver, listed,
+    delivered_time, is_big_decimal, is_blank, is_same_decimal, is_same_json_in_floats, is_semver, listed,
 };
 
 /// Returns why no SDK of the team can read a pattern with all of these. Without a team, all SDKs are asked.
@@ -62,24 +62,39 @@ pub(super) fn nested(sdks: Sdks, key: &str, value: &str) -> Option<(String, Stri
     NESTED.words(sdks, &example)
 }
 
-/// Returns whether an SDK of the team takes a number `wanted` for the number `value`, which is another one.
-pub(super) fn can_be_same(sdks: Sdks, value: &str, wanted: &str) -> bool {
+/// Returns whether an SDK of the team takes a number or a JSON value `wanted` for `value`, which is another one.
+pub(super) fn can_be_same(sdks: Sdks, kind: ReturnType, value: &str, wanted: &str) -> bool {
     let is_used = |sdk| sdks.is_empty() || sdks.has(sdk);
+    if kind == ReturnType::Json {
+        return is_used(Sdk::Go) && is_same_json_in_floats(value, wanted);
+    }
     NumberEquality::of(value, wanted) == NumberEquality::BeyondIntegers
         && (is_same_decimal(value, wanted) || [Sdk::Rust, Sdk::Go, Sdk::Node].into_iter().any(is_used))
 }
 
-/// Returns the message and the help on a number `wanted` that the toggle `key` has as `value`, if SDKs do not
-/// agree that they are the same, or if none of them takes them for the same.
-pub(super) fn other_notation(sdks: Sdks, key: &str, value: &str, wanted: &str) -> Option<(String, String)> {
+/// Returns the message and the help on a value `wanted` of this type that the toggle `key` has as `value`, if SDKs
+/// do not agree that they are the same, or if none of them takes them for the same.
+pub(super) fn other_notation(
+    sdks: Sdks,
+    kind: ReturnType,
+    key: &str,
+    value: &str,
+    wanted: &str,
+) -> Option<(String, String)> {
     let fact = match NumberEquality::of(value, wanted) {
+        _ if kind == ReturnType::Json => JSON_NOTATION,
         NumberEquality::Agreed => return None,
         NumberEquality::AsFloats => NUMBER_NOTATION,
         NumberEquality::BeyondIntegers => LARGE_NUMBER,
     };
-    let (value, wanted) = (shown(value), shown(wanted));
-    let (message, help) = fact.words(sdks, &format!("`{key}` has `{value}`, and this is `{wanted}`"))?;
-    Some((message, format!("write `value: \"{value}\"`: {help}")))
+    let example = format!("`{key}` has `{}`, and this is `{}`", shown(value), shown(wanted));
+    let (message, help) = fact.words(sdks, &example)?;
+    // A part of a long value is another one.
+    let help = match shown(value) {
+        whole if whole == value => format!("write `value: {}`: {help}", quoted(&whole)),
+        _ => help,
+    };
+    Some((message, help))
 }
 
 struct SdkChecker {

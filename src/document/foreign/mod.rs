@@ -16,7 +16,7 @@ pub(super) use condition::{missing_type, object, types, values};
 pub(super) use expectation::{attributes, nested_user};
 pub(super) use list::{list_of, not_a_list};
 pub(super) use place::{Misplaced, is_in_items, wrapped};
-pub(super) use prerequisite::{missing_return_type, missing_value};
+pub(super) use prerequisite::{missing_return_type, missing_value, one_value};
 pub(super) use serve::{
     ReadVariations, bare_split, chosen, missing_in_variation, not_a_serve, select, variation,
 };

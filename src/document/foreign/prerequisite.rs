@@ -2,7 +2,7 @@
 
 use crate::document::finding::shown;
 use crate::document::modifier::truth_of;
-use crate::document::node::{Node, quoted, scalar};
+use crate::document::node::{Node, NodeKind, quoted, scalar};
 use crate::model::ReturnType;
 
 /// Returns the fields of a prerequisite on the toggle `key`, which serves `value` if it is known.
@@ -24,6 +24,18 @@ pub(in crate::document) fn missing_value(kind: Option<&Node>) -> &'static str {
         Some("json") => "add the value that the other toggle must serve, such as `value: \"{}\"`",
         _ => "add the value that the other toggle must serve, such as `value: \"true\"`",
     }
+}
+
+/// Returns the help on a list in place of the value of a prerequisite.
+pub(in crate::document) fn one_value(value: &Node) -> Option<String> {
+    let NodeKind::Sequence(items) = &value.kind else { return None };
+    Some(match items.as_slice() {
+        [one] if !one.is_null() && scalar(one).is_some() => {
+            format!("write `value: {}`", quoted(&shown(scalar(one)?)))
+        }
+        _ => "write the one value that the other toggle must serve; if several are right, let a boolean toggle stand for them"
+            .to_owned(),
+    })
 }
 
 /// Returns the help on a prerequisite without type.

@@ -247,9 +247,17 @@ impl ShapeReader<'_> {
         let kind = self.required_as(&fields, "type", &foreign::missing_return_type(value));
         Some(RawPrerequisite {
             key: self.required_text(&fields, "key"),
-            value: self.required_as(&fields, "value", help).and_then(|field| self.text(&field)),
+            value: self.required_as(&fields, "value", help).and_then(|field| self.value(&field)),
             kind: kind.and_then(|field| self.text(&field)),
         })
+    }
+
+    /// Reads the value of a prerequisite, which is never a list.
+    fn value(&mut self, field: &Field<'_>) -> Option<String> {
+        let Some(help) = foreign::one_value(field.node) else { return self.text(field) };
+        let problem = wrong_type(field.name, &field.node.kind, "text", None);
+        self.problem(field, problem.map(|problem| problem.help(help)));
+        None
     }
 
     fn variation(&mut self, field: &Field<'_>) -> Option<RawVariation> {

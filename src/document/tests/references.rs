@@ -327,6 +327,82 @@ fn a_number_in_another_notation_is_not_the_same_in_all_sdks() {
     assert!(found("rust python", "1").is_empty(), "the help is right");
 }
 
+/// Of a JSON toggle with `{"a":1}`. Go alone compares decoded numbers, as recorded.
+#[test]
+fn a_number_in_another_notation_within_json_is_the_same_to_go_only() {
+    let found = |sdks: &str, value: &str| {
+        let all = BTreeMap::from([
+            ("base".to_owned(), toggle(&[r#"{"a":1}"#, "{}"], Vec::new())),
+            ("search".to_owned(), toggle(&["x"], vec![needs("base", ReturnType::Json, value)])),
+        ]);
+        let found = problems_for(sdks.parse().unwrap(), &all).remove("search").unwrap();
+        found.into_iter().map(|one| (one.label(), one.help().to_owned())).collect::<Vec<_>>()
+    };
+    for (sdks, value, expected) in [
+        ("go", r#"{"a":1.0}"#, None),
+        ("go rust", r#"{"a":1.0}"#, Some("warning sdk-disagreement")),
+        ("go", r#"{"a": 1e0}"#, None),
+        ("go node", r#"{"a":1.0}"#, Some("warning sdk-disagreement")),
+        ("rust java node python", r#"{"a":1.0}"#, Some("error prerequisite-no-variation")),
+        ("node", r#"{"a":1.0}"#, Some("error prerequisite-no-variation")),
+        ("go", r#"{"a":1.5}"#, Some("error prerequisite-no-variation")),
+        ("go", r#"{"a":"1"}"#, Some("error prerequisite-no-variation")),
+    ] {
+        let found = found(sdks, value);
+        let labels: Vec<&str> = found.iter().map(|(label, _)| label.as_str()).collect();
+        assert_eq!(labels, Vec::from_iter(expected), "{sdks} {value}");
+        if expected == Some("warning sdk-disagreement") {
+            let help = &found[0].1;
+            assert!(help.starts_with(r#"write `value: "{\"a\":1}"`: write it as"#), "{help}");
+        }
+    }
+    // Without a team, any SDK may be in use.
+    let all = BTreeMap::from([
+        ("base".to_owned(), toggle(&[r#"{"a":1}"#, "{}"], Vec::new())),
+        ("search".to_owned(), toggle(&["x"], vec![needs("base", ReturnType::Json, r#"{"a":1.0}"#)])),
+    ]);
+    assert!(problems(&all).remove("search").unwrap().is_empty());
+}
+
+/// The other toggle has the values `false` and `true`, or `1` and `2`, with the names `off` and `on`.
+#[test]
+fn the_name_of_a_variation_in_place_of_its_value_leads_to_the_value() {
+    for (values, kind, value, help) in [
+        (["false", "true"], ReturnType::Boolean, "on", "write `\"true\"`, the value of the variation `on`"),
+        (
+            ["false", "true"],
+            ReturnType::Boolean,
+            "off",
+            "write `\"false\"`, the value of the variation `off`",
+        ),
+        (["1", "2"], ReturnType::Number, "on", "write `\"2\"`, the value of the variation `on`"),
+        (["red", "blue"], ReturnType::String, "on", "write `\"blue\"`, the value of the variation `on`"),
+        (
+            ["false", "true"],
+            ReturnType::String,
+            "on",
+            "write `type: boolean` and `\"true\"`, the value of the variation `on`",
+        ),
+        (["false", "true"], ReturnType::Boolean, "onn", "its values are `false` and `true`"),
+    ] {
+        let mut base = toggle(&values, Vec::new());
+        for (variation, name) in base.content.variations.iter_mut().zip(["off", "on"]) {
+            name.clone_into(&mut variation.name);
+        }
+        let found = |kind: ReturnType, value: &str| {
+            let search = toggle(&["x"], vec![needs("base", kind, value)]);
+            let all = BTreeMap::from([("base".to_owned(), base.clone()), ("search".to_owned(), search)]);
+            problems(&all).remove("search").unwrap()
+        };
+        let [one] = &found(kind, value)[..] else { panic!("{value}") };
+        assert_eq!((one.label().as_str(), one.help()), ("error prerequisite-no-variation", help));
+        let written = help.split('"').nth(1).filter(|_| help.starts_with("write"));
+        if let Some(written) = written {
+            assert!(found(ReturnType::of(&values), written).is_empty(), "{help}");
+        }
+    }
+}
+
 #[test]
 fn a_number_of_more_than_64_bits_is_not_the_same_in_all_sdks() {
     let found = |sdks: &str, value: &str| {
@@ -558,5 +634,53 @@ fn a_suggested_prerequisite_is_another_toggle_that_makes_no_circle() {
         // What happens is that of the SDKs of the team.
         let is_of_team = help.contains("Node: `defaultServe` is served") && !help.contains("disabledServe");
         assert!(is_suggested || is_of_team, "{help}");
+    }
+}
+
+/// As other tools call them. The first help renames the key, the next one writes the prerequisite out.
+#[test]
+fn prerequisites_under_another_name_have_a_way_to_those_of_a_document() {
+    for (name, value, list) in [
+        ("requires", "[base]", true),
+        ("dependsOn", "base", true),
+        ("depends_on", "[base]", true),
+        ("dependencies", "{ base: true }", true),
+        ("prerequisite", "[{ key: base, type: boolean, value: \"true\" }]", false),
+    ] {
+        let help = |name: &str, value: &str| {
+            let found = featureprobe(&format!("{GOOD}  {name}: {value}\n")).diagnostics;
+            found.into_iter().map(|one| one.help.unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(help(name, value), [format!("write `prerequisites` instead of `{name}`")]);
+        let then = help("prerequisites", value);
+        if !list {
+            assert!(then.is_empty(), "{then:?}");
+            continue;
+        }
+        let [then] = &then[..] else { panic!("{then:?}") };
+        let written = then.split('`').nth(1).unwrap().strip_prefix("prerequisites: ").unwrap();
+        assert_eq!(written, "[{ key: \"base\", type: boolean, value: \"true\" }]");
+        assert!(help("prerequisites", written).is_empty());
+    }
+}
+
+/// A prerequisite has one value, and JSON is never a list.
+#[test]
+fn a_list_in_place_of_the_value_of_a_prerequisite_is_one_value() {
+    let several = "write the one value that the other toggle must serve; if several are right, let a boolean toggle stand for them";
+    for (value, kind, help) in [
+        ("[blue, red]", "string", several),
+        ("[]", "string", several),
+        ("[1, 2]", "number", several),
+        ("[blue]", "string", "write `value: \"blue\"`"),
+        ("[true]", "boolean", "write `value: \"true\"`"),
+    ] {
+        let text = |value: &str| format!("{GOOD}  prerequisites: [{{ key: a, type: {kind}, {value} }}]\n");
+        let found = featureprobe(&text(&format!("value: {value}"))).diagnostics;
+        let helps: Vec<_> = found.iter().map(|one| one.help.as_deref().unwrap()).collect();
+        assert_eq!(helps, [help], "{value}");
+        if let Some(written) = help.split('`').nth(1) {
+            assert!(featureprobe(&text(written)).payload.is_some(), "{written}");
+        }
     }
 }
