@@ -12,6 +12,7 @@ mod run_flags;
 mod runtime;
 mod setup;
 mod signals;
+mod suggested;
 mod targets;
 
 use std::ffi::OsString;

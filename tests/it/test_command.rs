@@ -149,6 +149,16 @@ fn a_file_that_cannot_be_tested_is_an_error() {
     let world = world(GOOD);
     world.repo.write("shop/prod/pya.test.yaml", GOOD);
     test(&world).exit(1).stdout_contains(&["did you mean `shop/prod/pay`?"]);
+    for misspelled in
+        ["prod/shop/pay", "shop/prd/pay", "shp/prod/pay", "shop/prd/pya", "prod/shop/pya", "pay/shop/prod"]
+    {
+        let world = self::world(GOOD);
+        world.repo.write(&format!("{misspelled}.test.yaml"), GOOD);
+        let help = "did you mean `shop/prod/pay`? remove or rename this file";
+        test(&world).exit(1).stdout_contains(&[help]);
+        let explain = world.bare("explain").arg(misspelled).set("repo", world.repo.path());
+        explain.exit(1).any_output().stderr_contains(&["did you mean `shop/prod/pay`?"]);
+    }
 }
 
 #[test]

@@ -9,11 +9,12 @@ use crate::cli::args::{attribute, time};
 use crate::cli::audience::{Lookup, types};
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, note, print, print_json, show};
+use crate::cli::suggested::{SuggestedToggle, suggested, swapped};
 use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Severity};
 use crate::evaluate::{Compiler, Definitions};
-use crate::model::{Color, EnvironmentId, Scope, Targeting, ToggleId, closest, escaped};
+use crate::model::{Color, EnvironmentId, Scope, Targeting, ToggleId, escaped};
 use crate::pass::{self, CheckTarget, Checks, DocumentFiles, ReadDocument};
 use crate::report::{Explanation, Subject};
 
@@ -101,41 +102,20 @@ fn attributes(args: &ExplainArgs) -> Result<BTreeMap<String, String>, Failure> {
 
 fn unknown(id: &ToggleId, documents: &DocumentFiles) -> Failure {
     let failure = Failure::failed(format!("there is no document for `{id}`"));
-    if let Some(known) = documents.toggles().find(|known| is_swapped(id, known)) {
-        return failure.hint(format!("did you mean `{known}`? the order is project/environment/toggle"));
-    }
-    let environment = id.environment();
+    let order = "the order is project/environment/toggle";
+    let swapped = swapped(&id.environment());
     let is_known = |environment: &EnvironmentId| documents.toggles().any(|known| known.is_in(environment));
-    let swapped =
-        EnvironmentId { project: environment.environment.clone(), environment: environment.project.clone() };
-    if !is_known(&environment) && is_known(&swapped) {
-        let others = || documents.toggles().filter(|known| known.is_in(&swapped)).map(ToggleId::toggle);
-        let order = "the order is project/environment/toggle";
-        return failure.hint(match closest(id.toggle(), others()) {
-            Some(key) => format!("did you mean `{swapped}/{key}`? {order}"),
-            None => format!("{order}, and `{swapped}` has no toggle `{}` either", id.toggle()),
-        });
-    }
-    // In the same environment, only the keys may differ.
-    let near = || documents.toggles().filter(|other| other.is_in(&environment));
-    let key = closest(id.toggle(), near().map(ToggleId::toggle));
-    let near = key.and_then(|key| near().find(|other| other.toggle() == key)).map(ToggleId::as_str);
-    match near.or_else(|| closest(id.as_str(), documents.toggles().map(ToggleId::as_str))) {
-        Some(similar) => failure.hint(format!("did you mean `{similar}`?")),
-        None => failure.hint(
-            "check the name, `--root` and `--layout`; `gitoggle validate` shows whether documents are found",
-        ),
-    }
-}
-
-/// Returns whether both have the same parts in another order.
-fn is_swapped(id: &ToggleId, known: &ToggleId) -> bool {
-    let parts = |id: &ToggleId| {
-        let mut parts = [id.project(), id.environment_key(), id.toggle()].map(str::to_owned);
-        parts.sort_unstable();
-        parts
-    };
-    parts(id) == parts(known)
+    failure.hint(match suggested(id, documents) {
+        Some(SuggestedToggle { id, is_swapped: true }) => format!("did you mean `{id}`? {order}"),
+        Some(SuggestedToggle { id, is_swapped: false }) => format!("did you mean `{id}`?"),
+        None if is_known(&swapped) && !is_known(&id.environment()) => {
+            format!("{order}, and `{swapped}` has no toggle `{}` either", id.toggle())
+        }
+        None => {
+            "check the name, `--root` and `--layout`; `gitoggle validate` shows whether documents are found"
+                .to_owned()
+        }
+    })
 }
 
 /// Returns the errors of a document that is valid alone: what it says about others.

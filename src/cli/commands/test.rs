@@ -9,11 +9,12 @@ use clap::Args;
 use crate::cli::audience::{Lookup, types};
 use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::output::{Formats, color, note, print, print_json, show};
+use crate::cli::suggested::suggested;
 use crate::cli::targets;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{Diagnostic, Expectation, ServeLines, expectations, layout, serve_lines};
 use crate::evaluate::{Compiler, Definitions, Evaluator, SdkRules, ServePlace, UnmetServe};
-use crate::model::{JunitSuite, Payload, Sdks, Targeting, ToggleId, closest, junit};
+use crate::model::{JunitSuite, Payload, Sdks, Targeting, ToggleId, junit};
 use crate::pass::{self, CheckTarget, DocumentFiles, ReadDocument, TestFile};
 use crate::plan::compare::is_within;
 use crate::report::{
@@ -214,7 +215,8 @@ fn load(
     findings: &mut Vec<Diagnostic>,
 ) -> Result<Option<(Targeting, Vec<Expectation>)>, Failure> {
     let Some(found) = found else {
-        findings.push(layout::test_without_toggle(id, &file.path, similar(id, documents)));
+        let similar = suggested(id, documents).map(|one| one.id.as_str());
+        findings.push(layout::test_without_toggle(id, &file.path, similar));
         return Ok(None);
     };
     let targeting = found.document.payload.as_ref().map(Payload::targeting);
@@ -225,15 +227,6 @@ fn load(
     let read = expectations(&file.path, &documents.test(file)?, variations);
     findings.extend(read.diagnostics);
     Ok(targeting.zip(read.list))
-}
-
-/// Returns the toggle of the same environment whose name is close to that of `id`.
-fn similar<'a>(id: &ToggleId, documents: &'a DocumentFiles) -> Option<&'a str> {
-    let environment = id.environment();
-    // Only the keys may differ, so only they are compared.
-    let others = || documents.toggles().filter(|other| other.is_in(&environment));
-    let key = closest(id.toggle(), others().map(ToggleId::toggle))?;
-    others().find(|other| other.toggle() == key).map(ToggleId::as_str)
 }
 
 fn result(
