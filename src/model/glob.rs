@@ -200,11 +200,20 @@ pub(crate) fn unmatchable_advice(glob: &str) -> String {
         Some(corrected) => {
             format!("globs are over `project/environment/toggle`; write `{}`", escaped(&corrected))
         }
+        None if count(plain.split('/')) > 3 => {
+            "globs match the whole `project/environment/toggle`, which has three parts; for all toggles, use `**`"
+                .to_owned()
+        }
         None => {
             "globs match the whole `project/environment/toggle`, and `*` does not cross a slash; use `**`"
                 .to_owned()
         }
     }
+}
+
+/// Returns the number of components that each stand for a part of an id.
+fn count<'a>(components: impl IntoIterator<Item = &'a str>) -> usize {
+    components.into_iter().filter(|component| !matches!(*component, "" | "**")).count()
 }
 
 /// Returns the glob without the anchors and dots of a regular expression.
@@ -232,21 +241,20 @@ fn corrected(glob: &str) -> Option<String> {
 
 /// Returns the glob without braces that was meant, if its components say so.
 fn corrected_one(glob: &str) -> Option<String> {
-    let glob = if glob.contains('/') { glob.to_owned() } else { glob.replace('\\', "/") };
+    let glob = if glob.contains('/') { glob.to_owned() } else { glob.replace(['\\', ':'], "/") };
     let is_folder = glob.ends_with('/');
     let stem = [".yaml", ".yml"].iter().find_map(|extension| glob.strip_suffix(extension));
     let components = stem.unwrap_or(&glob).split('/').filter(|one| !one.is_empty() && *one != ".");
     // What no key can have says nothing about which are meant.
     let known = components.map(|component| if can_be_key(component) { component } else { "*" });
     let mut components: Vec<&str> = known.collect();
-    let count = |components: &[&str]| components.iter().filter(|component| **component != "**").count();
-    if stem.is_some() && components.len() < 3 && count(&components) == components.len() {
+    if stem.is_some() && components.len() < 3 && count(components.iter().copied()) == components.len() {
         // A file, somewhere in these folders.
         let file = components.pop().filter(|file| !file.bytes().all(|byte| byte == b'*'));
         components.push("**");
         components.extend(file);
     }
-    let named = count(&components);
+    let named = count(components.iter().copied());
     let is_deep = named < components.len();
     match (named, is_deep) {
         (1, false) if components == ["*"] => components = vec!["**"],
@@ -292,6 +300,9 @@ mod tests {
             ("shop/prod/pay/**", "shop/prod/pay"),
             ("shop/prod/pay/", "shop/prod/pay"),
             ("shop\\prod", "shop/prod/*"),
+            ("shop:prod", "shop/prod/*"),
+            ("shop:prod:*", "shop/prod/*"),
+            ("shop:prod:pay", "shop/prod/pay"),
             ("{shop,web}/prod", "{shop,web}/prod/*"),
             ("{shop/,web//}prod", "{shop/prod/*,web/prod/*}"),
             ("shop/prod/pay,shop/prod/cart", "{shop/prod/pay,shop/prod/cart}"),
@@ -319,6 +330,10 @@ mod tests {
             assert_eq!(advised, written, "{glob}: {advice}");
             let scope = Scope::new(&[advised]).unwrap();
             assert_eq!(scope.unmatchable().next(), None, "{glob}: {advice}");
+        }
+        for (glob, has_too_many) in [("a/b/c/d", true), ("**/a/b/c/d", true), ("*", false)] {
+            let advice = unmatchable_advice(glob);
+            assert_eq!(advice.contains("three parts"), has_too_many, "{glob}: {advice}");
         }
         for glob in ["!shop/prod/*", "shop/!prod/*", "^shop/prod/*"] {
             assert!(unmatchable_advice(glob).contains("cannot exclude"), "{glob}");
