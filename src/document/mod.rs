@@ -10,6 +10,7 @@ mod expectation;
 mod facts;
 mod finding;
 mod foreign;
+mod json_text;
 pub(crate) mod layout;
 mod meaning;
 mod meant;

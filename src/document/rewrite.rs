@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
+use super::json_text::{JsonLayout, is_json};
 use super::node::{Node, NodeKind};
 use super::print::{Section, name, print, printed, with_breaks_of};
 use super::resolve::{RawVariation, VariationNames};
@@ -17,10 +18,24 @@ use crate::model::{Blob, Payload, Serve, ServiceKind, Targeting};
 /// Returns the document `content` with the meaning of `payload`. None if it cannot be rewritten: then it has
 /// to be printed anew.
 pub(crate) fn rewrite(content: &Blob, payload: &Payload, kind: ServiceKind) -> Option<String> {
-    let source = text("", content).ok()?;
+    let mark = match content {
+        Blob::Content(bytes) if bytes.starts_with(MARK.as_bytes()) => MARK,
+        _ => "",
+    };
+    Some(format!("{mark}{}", rewritten(text("", content).ok()?, payload, kind)?))
+}
+
+/// The byte-order mark.
+const MARK: &str = "\u{feff}";
+
+fn rewritten(source: &str, payload: &Payload, kind: ServiceKind) -> Option<String> {
     let old = syntax::parse(source);
     let targeting = payload.targeting();
-    let new_text = print(&targeting, kind);
+    let json = is_json(source).then(|| JsonLayout::of(source));
+    let mut new_text = print(&targeting, kind);
+    if let Some(json) = &json {
+        new_text = json.text(syntax::parse(&new_text).root.as_ref()?);
+    }
     let new = syntax::parse(&new_text);
     let (old_root, new_root) = (old.root.as_ref()?, new.root.as_ref()?);
     let variations = variations(&targeting);
@@ -34,13 +49,17 @@ pub(crate) fn rewrite(content: &Blob, payload: &Payload, kind: ServiceKind) -> O
     let root = merger.merge(old_root, new_root, Section::Root);
     let Merger { edits, moved, .. } = merger;
     let means_it = |text: &String| {
-        read("", &Blob::Content(text.clone().into_bytes()), kind).payload.as_ref() == Some(payload)
+        let read = read("", &Blob::Content(text.clone().into_bytes()), kind);
+        read.payload.as_ref() == Some(payload) && (json.is_none() || is_json(text))
     };
     let edits = edits.map(|edits| {
         edits.into_iter().map(|(range, new)| (range, with_breaks_of(source, &new))).collect::<Vec<_>>()
     });
     let edited = edits.and_then(|edits| edited(source, 0, edits)).filter(means_it);
     edited.or_else(|| {
+        if let Some(json) = &json {
+            return Some(with_breaks_of(source, &json.text(&root))).filter(means_it);
+        }
         let both = format!("{source}\n{new_text}");
         let text = printed(&old.with_root(&both, root, moved))?;
         Some(with_breaks_of(source, &text)).filter(means_it)

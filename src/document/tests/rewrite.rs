@@ -44,6 +44,63 @@ fn targeting() -> Targeting {
     featureprobe(DOCUMENT).payload.unwrap().targeting()
 }
 
+/// A generator writes JSON into `.yaml` files. Texts may look like YAML, and comments are not possible.
+#[test]
+fn json_stays_json_with_its_layout_and_its_byte_order_mark() {
+    let json = r#"{
+  "disabled": false,
+  "content": {
+    "variations": [
+      {"name": "off", "value": "false"},
+      {"name": "on", "value": "true"}
+    ],
+    "rules": [
+      {"name": "adults", "conditions": [
+        {"type": "number", "subject": "age", "predicate": ">", "objects": [18]}
+      ], "serve": {"variation": "on"}}
+    ],
+    "disabledServe": {"select": 0},
+    "defaultServe": {"variation": "off"}
+  }
+}
+"#;
+    let one_line: String = json.lines().map(str::trim).collect();
+    let windows = json.replace('\n', "\r\n");
+    let first = featureprobe(json).payload.unwrap().targeting();
+    let rule = |name: &str| Rule { name: name.to_owned(), ..first.content.rules[0].clone() };
+    let change = |change: &dyn Fn(&mut Content)| {
+        let mut changed = first.clone();
+        change(&mut changed.content);
+        changed
+    };
+    let all = [
+        change(&|content| content.rules[0].name = "new first: yes".to_owned()),
+        change(&|content| content.rules.push(rule("second"))),
+        change(&|content| content.rules.insert(0, rule("first"))),
+        change(&|content| content.rules.clear()),
+        change(&|content| content.default_serve = Serve::Split(vec![2500, 7500])),
+        change(&|content| content.rules[0].conditions[0].objects = vec!["1.10".to_owned(), "2".to_owned()]),
+        Targeting { disabled: true, ..first.clone() },
+    ];
+    for text in [json, &one_line, &windows, &format!("\u{feff}{json}"), &format!("\u{feff}{one_line}")] {
+        for changed in &all {
+            let after = rewritten(text, changed);
+            let bare = after.strip_prefix('\u{feff}');
+            assert_eq!(bare.is_some(), text.starts_with('\u{feff}'), "{after}");
+            let bare = bare.unwrap_or(&after);
+            assert!(serde_json::from_str::<serde_json::Value>(bare).is_ok(), "{after}");
+            assert_eq!(featureprobe(&after).payload, Some(Payload::new(changed)), "{after}");
+            assert_eq!(bare.contains('\n'), text.contains('\n'), "{after}");
+            assert_eq!(bare.matches("\r\n").count() > 0, text.contains("\r\n"), "{after}");
+            assert!(bare.contains("variation"), "serves keep their form: {after}");
+        }
+    }
+    let renamed = rewritten(json, &all[0]);
+    assert_eq!(renamed, json.replace("\"adults\"", "\"new first: yes\""));
+    let marked = rewritten(&format!("\u{feff}{DOCUMENT}"), &targeting());
+    assert_eq!(marked, format!("\u{feff}{DOCUMENT}"));
+}
+
 #[test]
 fn a_changed_value_is_the_only_line_that_changes() {
     let mut changed = targeting();
