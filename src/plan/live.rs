@@ -48,6 +48,9 @@ impl LiveToggle {
         };
         match self.events.len() {
             0 => self.last_event(),
+            1..=Self::MOST_NAMED if self.has_earlier_events => {
+                format!("{}; any change before it could not be read", events(&self.events))
+            }
             1..=Self::MOST_NAMED => events(&self.events),
             count => format!(
                 "{} versions, the last {} of which are {}",

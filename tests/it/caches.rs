@@ -1,6 +1,6 @@
 //! The mirror of a URL is a cache: every command that writes repairs it after any damage.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::support::git_host::Door;
 use crate::support::{Answer, Daemon, Remote, SmallDisk, body, doc};
@@ -15,29 +15,12 @@ fn without_the_blob() -> Remote {
     remote.apply().exit(1).any_output();
     remote.world.service.take();
     let blob = remote.world.repo.id("HEAD:shop/prod/pay.yaml");
-    lose(&mirror(&remote), &blob);
+    crate::support::Repo::at(&mirror(&remote)).lose(&blob);
     remote
 }
 
 fn mirror(remote: &Remote) -> PathBuf {
     remote.world.state().join("source.git")
-}
-
-/// Unpacks every object, and removes one of them.
-fn lose(mirror: &Path, object: &str) {
-    let git = crate::support::Repo::at(mirror);
-    let packs = mirror.join("objects/pack");
-    let aside = mirror.join("aside");
-    std::fs::rename(&packs, &aside).unwrap();
-    std::fs::create_dir(&packs).unwrap();
-    for file in std::fs::read_dir(&aside).unwrap().flatten() {
-        if file.path().extension().is_some_and(|extension| extension == "pack") {
-            git.unpack(&file.path());
-        }
-    }
-    std::fs::remove_dir_all(&aside).unwrap();
-    let (folder, rest) = object.split_at(2);
-    std::fs::remove_file(mirror.join("objects").join(folder).join(rest)).unwrap();
 }
 
 #[test]
@@ -90,7 +73,7 @@ fn a_damaged_remote_is_cloned_once_in_a_pass_and_then_reported() {
     let remote = Remote::settled(Door::Open);
     remote.push(21, "Change pay");
     let blob = remote.world.repo.id("HEAD:shop/prod/pay.yaml");
-    lose(&remote.world.path("hosted/toggles.git"), &blob);
+    crate::support::Repo::at(&remote.world.path("hosted/toggles.git")).lose(&blob);
     remote.apply().exit(1).stderr_contains(&["error"]).any_stdout();
     remote.world.nothing_sent();
 }

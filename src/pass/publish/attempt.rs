@@ -366,14 +366,18 @@ impl<'a> Attempt<'a> {
         let versions = versions.unwrap_or_default();
         let is_applied = |version: &LiveVersion| applied.is_some() && version.content.payload() == applied;
         let is_outdated = versions.iter().any(is_applied);
+        let mut is_unread = false;
         let known = match (known.filter(|_| !is_outdated), applied) {
             (None, Some(applied)) => {
-                let recorded = self.publish.records.at(&change.id);
+                let records = self.publish.records.read();
+                is_unread = records.is_none();
+                let recorded = records.and_then(|records| records.at(&change.id));
                 recorded.and_then(|at| LiveVersion::number_applied(&versions, applied, at))
             }
             (known, _) => known,
         };
         live.add_events(&versions, known, applied);
+        live.has_earlier_events |= is_unread;
         live
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::model::ToggleId;
+use crate::model::{ToggleId, chain};
 use crate::state::{AppliedHistory, Error, RecordsSince};
 
 /// Reads the history of the state once, when something first asks for it: most passes hold nothing.
@@ -14,7 +14,8 @@ pub(crate) struct Records {
     state_dir: PathBuf,
     /// The toggles that may be asked for.
     toggles: BTreeSet<ToggleId>,
-    read: OnceLock<RecordsSince>,
+    /// None if the history cannot be read.
+    read: OnceLock<Option<RecordsSince>>,
 }
 
 impl Records {
@@ -22,10 +23,17 @@ impl Records {
         Self { state_dir, toggles, read: OnceLock::new() }
     }
 
-    /// Returns when it was recorded that a toggle was last applied, in seconds since 1970-01-01 UTC; none if it never
-    /// was, or if the history cannot be read.
-    pub(super) fn at(&self, id: &ToggleId) -> Option<i64> {
-        self.read.get_or_init(|| self.since().unwrap_or_default()).at(id)
+    /// Returns the records since each toggle was last applied; none if the history cannot be read, which is logged.
+    pub(super) fn read(&self) -> Option<&RecordsSince> {
+        let read = || match self.since() {
+            Ok(since) => Some(since),
+            Err(error) => {
+                let reason = chain(&error);
+                tracing::warn!(name: "records_unread", reason, "could not read the history of the state");
+                None
+            }
+        };
+        self.read.get_or_init(read).as_ref()
     }
 
     fn since(&self) -> Result<RecordsSince, Error> {

@@ -213,7 +213,11 @@ impl AppliedHistory {
         if trailer(text, "Gitoggle-Intents").is_some() {
             return Err(Error::ForeignCommit { commit: id.0 });
         }
-        let parent = commit.parents().next();
+        // The iterator would end at a parent that cannot be read, as at the first record.
+        let parent = match commit.parent_count() {
+            0 => None,
+            _ => Some(commit.parent(0).map_err(broken())?),
+        };
         Ok(RecordedCommit {
             id,
             trees: [parent.as_ref().map(|parent| object_id(parent.tree_id())), Some(tip.tree)],

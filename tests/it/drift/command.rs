@@ -431,6 +431,28 @@ fn what_the_service_has_already_is_recorded_although_nothing_may_be_sent() {
     apply().exit(0).any_output();
 }
 
+/// The first record, with which the toggle was applied, is lost; the last one is there.
+#[test]
+fn a_hold_says_that_earlier_changes_are_missing_if_the_history_of_the_state_cannot_be_read() {
+    let stand = Stand::applied();
+    stand.world.repo.file("shop/prod/ship.yaml", doc(19)).commit("Change another");
+    stand.apply().exit(0).any_output();
+    for (age, comment) in
+        [(30, "INCIDENT 6: off until Monday"), (18, "on again"), (30, "typo in a rule name")]
+    {
+        stand.changes("pay", age, comment);
+    }
+    stand.drift().exit(0).stdout_contains(&["3 changes"]);
+    stand.forget();
+    stand.world.repo.commit_pay(21, "Raise the age");
+    let state = Repo::at(&stand.world.state().join("state.git"));
+    let first = state.git(&["rev-list", "--max-parents=0", "refs/gitoggle/applied"]);
+    state.lose(&first);
+    let missing = "typo in a rule name";
+    let ran = stand.apply().exit(4).stderr_contains(&["could not read the history of the state"]);
+    ran.stdout_contains(&["held shop/prod/pay", missing, "; any change before it could not be read"]);
+}
+
 /// Lets what a state remote has been recorded an hour ago.
 fn make_older(remote: &Repo) {
     let name = "refs/gitoggle/toggles/applied";

@@ -199,6 +199,22 @@ impl Repo {
         self.git_raw(args).trim_end_matches('\n').to_owned()
     }
 
+    /// Unpacks every object of a bare repository, and removes one of them.
+    pub(crate) fn lose(&self, object: &str) {
+        let packs = self.folder.join("objects/pack");
+        let aside = self.folder.join("aside");
+        std::fs::rename(&packs, &aside).unwrap();
+        std::fs::create_dir(&packs).unwrap();
+        for file in std::fs::read_dir(&aside).unwrap().flatten() {
+            if file.path().extension().is_some_and(|extension| extension == "pack") {
+                self.unpack(&file.path());
+            }
+        }
+        std::fs::remove_dir_all(&aside).unwrap();
+        let (folder, rest) = object.split_at(2);
+        std::fs::remove_file(self.folder.join("objects").join(folder).join(rest)).unwrap();
+    }
+
     /// Runs `git` in it where that may fail, and returns what it prints or its error.
     pub(crate) fn try_git(&self, args: &[&str]) -> Result<String, String> {
         let output = self.run(args);
