@@ -371,7 +371,8 @@ impl ServeChecker<'_> {
                     false => "a serve has `select` or `variation`, not both",
                 };
                 let finding = at.finding(&check::SERVE_CHOICE, Part::Key, message);
-                add(self.findings, finding.help(SERVE_FORMS));
+                let help = self.one_of(serve);
+                add(self.findings, finding.help(help));
             }
             ServeError::OutOfRange => {
                 let select = serve.select.unwrap_or_default();
@@ -390,6 +391,46 @@ impl ServeChecker<'_> {
                 let name = serve.variation.as_deref().unwrap_or_default();
                 self.name(name, error, Part::Value, &at.key("variation"));
             }
+        }
+    }
+
+    /// Returns the help on a serve with several choices: which of them to keep. One that is wrong itself is none.
+    fn one_of(&self, serve: &RawServe) -> String {
+        let RawServe { select, variation, split } = serve;
+        let all = [
+            variation.as_ref().map(|name| {
+                let alone = RawServe { variation: Some(name.clone()), ..RawServe::default() };
+                (alone, format!("`variation: {}`", node::quoted(&shown(name))))
+            }),
+            select.map(|index| {
+                let alone = RawServe { select: Some(index), ..RawServe::default() };
+                (alone, self.selected(index))
+            }),
+            split.as_ref().map(|split| {
+                let alone = RawServe { split: Some(split.clone()), ..RawServe::default() };
+                (alone, format!("`{}`", in_short(split)))
+            }),
+        ];
+        let all: Vec<(Option<Serve>, String)> =
+            all.into_iter().flatten().map(|(alone, text)| (self.names.resolve(&alone).ok(), text)).collect();
+        let is_any = all.iter().all(|(serve, _)| serve.is_none());
+        let kept: Vec<_> = all.iter().filter(|(serve, _)| is_any || serve.is_some()).collect();
+        let texts: Vec<&str> = kept.iter().map(|(_, text)| text.as_str()).collect();
+        let are_same = kept.iter().all(|(serve, _)| serve.is_some() && *serve == kept[0].0);
+        let same = if are_same { ", which serve the same" } else { "" };
+        match texts.as_slice() {
+            [one] => format!("keep {one}, and remove the rest"),
+            [one, other] => format!("keep one of the two: {one} or {other}{same}"),
+            _ => format!("keep one of the three: {}{same}", texts.join(" or ")),
+        }
+    }
+
+    /// Returns a `select` with the name of its variation.
+    fn selected(&self, index: u32) -> String {
+        let variation = usize::try_from(index).ok().and_then(|index| self.variations.get(index));
+        match variation.and_then(|variation| variation.name.as_deref()).filter(|name| !name.is_empty()) {
+            Some(name) => format!("`select: {index}` (`{}`)", shown(name)),
+            None => format!("`select: {index}`"),
         }
     }
 
@@ -520,6 +561,23 @@ impl ServeChecker<'_> {
             (SplitError::Variation(..) | SplitError::Share(_), _) => {}
         }
     }
+}
+
+/// Returns a split as a document has it; only its key if it is long.
+fn in_short(split: &RawSplit) -> String {
+    let text = match split {
+        RawSplit::ByIndex(weights) => {
+            let weights: Vec<String> = weights.iter().map(|weight| shown(&weight.0)).collect();
+            format!("split: [{}]", weights.join(", "))
+        }
+        RawSplit::ByName(shares) => {
+            let share = |(name, share): &(String, Text)| {
+                format!("{}: {}", node::quoted(&shown(name)), shown(&share.0))
+            };
+            format!("split: {{ {} }}", shares.iter().map(share).collect::<Vec<_>>().join(", "))
+        }
+    };
+    if text.len() <= meant::LONGEST { text } else { "split".to_owned() }
 }
 
 /// Returns a block of YAML that is written as a text, as JSON in single quotes.

@@ -206,7 +206,7 @@ pub(super) struct RawServe {
 }
 
 /// The shares of a split as they are written.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum RawSplit {
     /// Percentages by the name of the variation; no name is repeated.
     ByName(Vec<(String, Text)>),
@@ -233,7 +233,7 @@ pub(super) struct RawPrerequisite {
 }
 
 /// A scalar as it is written: `1.10` stays `1.10`. An unquoted null is an error.
-#[derive(Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(try_from = "Option<String>")]
 pub(super) struct Text(pub(super) String);
 

@@ -329,3 +329,53 @@ fn a_key_of_a_rule_that_is_a_condition_is_written_as_one() {
     let all = written("      conditions:\n", "      allOf:\n");
     assert_eq!(all, "write `conditions` instead of `allOf`");
 }
+
+/// A serve has one choice, and which of those that are written is meant, only its author knows.
+#[test]
+fn a_serve_with_several_choices_has_a_help_with_each_of_them() {
+    let serve = "serve: { variation: \"on\" }";
+    for (to, help, kept) in [
+        (
+            "variation: \"on\", split: { \"on\": 10, \"off\": 90 }",
+            "keep one of the two: `variation: \"on\"` or `split: { \"on\": 10, \"off\": 90 }`",
+            &["variation: \"on\"", "split: { \"on\": 10, \"off\": 90 }"][..],
+        ),
+        (
+            "select: 0, variation: \"on\"",
+            "keep one of the two: `variation: \"on\"` or `select: 0` (`off`)",
+            &["variation: \"on\"", "select: 0"],
+        ),
+        (
+            "variation: \"on\", select: 1",
+            "keep one of the two: `variation: \"on\"` or `select: 1` (`on`), which serve the same",
+            &["variation: \"on\"", "select: 1"],
+        ),
+        (
+            "variation: \"on\", select: 0, split: [2500, 7500]",
+            "keep one of the three: `variation: \"on\"` or `select: 0` (`off`) or `split: [2500, 7500]`",
+            &["variation: \"on\"", "select: 0", "split: [2500, 7500]"],
+        ),
+        // One that is wrong itself would be the next finding.
+        ("variation: onn, select: 1", "keep `select: 1` (`on`), and remove the rest", &["select: 1"]),
+        (
+            "variation: \"on\", select: 7",
+            "keep `variation: \"on\"`, and remove the rest",
+            &["variation: \"on\""],
+        ),
+        ("variation: onn, select: 7", "keep one of the two: `variation: \"onn\"` or `select: 7`", &[]),
+    ] {
+        assert_eq!(written(serve, &format!("serve: {{ {to} }}")), help);
+        for kept in kept {
+            assert!(help.contains(kept), "{help}");
+            let fixed = featureprobe(&DOCUMENT.replace(serve, &format!("serve: {{ {kept} }}")));
+            assert!(
+                !fixed.diagnostics.iter().any(|one| one.severity == Severity::Error),
+                "{:#?}",
+                fixed.diagnostics
+            );
+        }
+    }
+    let many: Vec<String> = (0..200).map(|index| format!("v{index}: 0.5")).collect();
+    let help = written(serve, &format!("serve: {{ variation: \"on\", split: {{ {} }} }}", many.join(", ")));
+    assert_eq!(help, "keep `variation: \"on\"`, and remove the rest");
+}
