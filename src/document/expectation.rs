@@ -52,7 +52,8 @@ pub(crate) fn expectations(path: &str, content: &Blob, variations: Option<&[Vari
     match &loaded.root {
         Some(root) if !is_empty(root) && !is_list_of_none(root) => {
             let read = variations.map(ReadVariations::of_toggle).unwrap_or_default();
-            let mut reader = ShapeReader { variations: read, ..ShapeReader::new(&mut findings) };
+            let mut reader = ShapeReader::new(&mut findings);
+            reader.variations = read;
             list = reader.expectations(root, variations);
         }
         _ if findings.is_empty() => findings.push(

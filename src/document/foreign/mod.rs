@@ -5,14 +5,17 @@
 //! helps would get, for example, a rule without its conditions.
 
 mod condition;
+mod content;
 mod expectation;
 mod list;
 pub(super) mod names;
 mod place;
 mod prerequisite;
+mod rule;
 mod serve;
 
 pub(super) use condition::{missing_type, object, types, values};
+pub(super) use content::{has_switch, part_of_content, switch};
 pub(super) use expectation::{attributes, nested_user};
 pub(super) use list::{list_of, not_a_list};
 pub(super) use place::{Misplaced, is_in_items, wrapped};
@@ -21,16 +24,15 @@ pub(super) use serve::{
     ReadVariations, bare_split, chosen, missing_in_variation, not_a_serve, select, variation,
 };
 
-use self::condition::{comparison, objects_of, segment};
-use self::names::{SERVES, SHARES, meant_field, own_of, plain};
+use self::condition::{comparison, segment};
+use self::names::{SERVES, SHARES, own_of, plain};
 use self::prerequisite::prerequisite;
-use self::serve::{needs, serve, shares};
+use self::rule::SEGMENTS;
+use self::serve::{needs, serve};
 use super::finding::shown;
 use super::meant;
 use super::modifier::{self, truth, truth_of};
 use super::node::{Node, NodeKind, field, is_null, quoted, scalar};
-use super::shape::CONTENT;
-use crate::model::rfc3339;
 
 /// What an unknown key means.
 pub(super) struct ForeignKey {
@@ -58,10 +60,14 @@ pub(super) fn key(
     let plain = plain(name);
     let key = UnknownKey { what, name, plain: &plain, value, beside };
     modifier::key(what, &plain, value, beside)
-        .or_else(|| key.of_content())
+        .or_else(|| key.beside_list(variations))
         .or_else(|| match what {
+            "`content`" if plain == "disabled" => {
+                Some(ForeignKey::only("write it beside `content`, not below"))
+            }
+            "`content`" => key.in_content(variations),
             "a condition" => key.in_condition(variations),
-            "a document" => key.in_document(),
+            "a document" => key.in_document(variations),
             "a prerequisite" => key.in_prerequisite(),
             "a serve" => key.in_serve(variations),
             "a variation" => key.in_variation(variations),
@@ -73,6 +79,7 @@ pub(super) fn key(
 }
 
 /// A key that `what` does not have, with its value and all entries of its mapping.
+#[derive(Clone, Copy)]
 struct UnknownKey<'a> {
     what: &'a str,
     name: &'a str,
@@ -83,40 +90,12 @@ struct UnknownKey<'a> {
 }
 
 impl UnknownKey<'_> {
-    /// Returns the help on a key that belongs into `content` or beside it.
-    fn of_content(&self) -> Option<ForeignKey> {
-        let is_in_content = CONTENT.contains(&self.name);
-        let help = match self.what {
-            "`content`" if self.plain == "disabled" => "write it beside `content`, not below".to_owned(),
-            "a document" if is_in_content => {
-                let content = field(self.beside, "content").map(|content| &content.kind);
-                let is_there = matches!(content, Some(NodeKind::Mapping(entries)) if field(entries, self.name).is_some());
-                match is_there {
-                    true => format!("keep one of the two: `content` has `{}` as well", self.name),
-                    false => "indent it below `content`".to_owned(),
-                }
-            }
-            "a condition" | "a prerequisite" | "a rule" | "a variation"
-                if is_in_content && self.name != "variations" =>
-            {
-                let list = match self.what {
-                    "a variation" => "variations",
-                    "a prerequisite" => "prerequisites",
-                    _ => "rules",
-                };
-                format!("write it beside `{list}`, not below")
-            }
-            _ => return None,
+    /// Returns the `disabled` that a switch of the whole toggle means, or the part of `content` that a key is.
+    fn in_document(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+        let is_misspelled = matches!(self.plain, "disabled" | "disable");
+        let Some(disabled) = content::disabled(self.plain, self.value).filter(|_| !is_misspelled) else {
+            return self.below_content(variations);
         };
-        Some(ForeignKey::only(help))
-    }
-
-    /// Returns the `disabled` that a switch of the whole toggle means.
-    fn in_document(&self) -> Option<ForeignKey> {
-        if !matches!(self.plain, "enabled" | "isenabled" | "on" | "active" | "state") {
-            return None;
-        }
-        let disabled = !truth(self.value)?;
         Some(match field(self.beside, "disabled") {
             None => {
                 let help = format!("write `disabled: {disabled}` instead");
@@ -145,7 +124,7 @@ impl UnknownKey<'_> {
                 Some(ForeignKey { help, stands_for })
             }
             "serve" | "conditions" => Some(ForeignKey::only("write it beside `conditions`, not below")),
-            "segment" | "segments" | "segmentkey" | "segmentkeys" => segment(self.value, self.beside),
+            _ if SEGMENTS.contains(&self.plain) => segment(self.value, self.beside),
             "users" | "userid" | "userids" | "targetingkey" if self.beside.len() == 1 => {
                 let help = "do not just remove it: it names users, and a condition compares attributes. Give these users an \
                             attribute, or a segment";
@@ -217,74 +196,6 @@ impl UnknownKey<'_> {
         Some(ForeignKey { help, stands_for: &["value", "type"] })
     }
 
-    /// Returns the serve that several keys of another tool mean, or one that can be something else as well.
-    fn in_rule(&self, variations: &ReadVariations) -> Option<ForeignKey> {
-        const SERVE: &[&str] = &["serve"];
-        let is_serve = |name: &str| own_of("a rule", &plain(name)) == Some(&"serve");
-        let names = || self.beside.iter().filter_map(|(key, value)| Some((scalar(key)?, value)));
-        let is_share = |name: &str| SHARES.contains(&plain(name).as_str());
-        match self.plain {
-            "value" if !names().any(|(name, _)| name == "serve" || is_serve(name)) => {
-                let help = format!("write `serve: {}` instead", serve(self.value, variations)?);
-                return Some(ForeignKey { help, stands_for: SERVE });
-            }
-            _ if !is_serve(self.name) => return self.condition_of_rule(),
-            _ => {}
-        }
-        // A variation, and how many users get it.
-        let (share, share_value) = names().find(|(name, _)| is_share(name))?;
-        let (choice, chosen) =
-            names().find(|(name, _)| *name == "serve" || is_serve(name) && !is_share(name))?;
-        let help = match shares(share_value, Some(chosen), variations) {
-            Some(split) => format!("write `serve: {{ split: {split} }}` instead of both{}", needs("split:")),
-            None => variations.any_split(),
-        };
-        // The other key has the help, or is right.
-        let is_first = names().find(|(name, _)| *name == share || *name == choice && choice != "serve");
-        let help = if is_first.is_some_and(|(name, _)| name == self.name) { help } else { String::new() };
-        let help = if help.is_empty() { help } else { format!("one `serve` says both: {help}") };
-        Some(ForeignKey { help, stands_for: SERVE })
-    }
-
-    /// Returns the condition that a key of a rule means: users in segments, or a time.
-    fn condition_of_rule(&self) -> Option<ForeignKey> {
-        let condition = match self.plain {
-            "segment" | "segments" | "segmentkey" | "segmentkeys" => {
-                format!("type: segment, predicate: is in, objects: [{}]", objects_of(self.value)?)
-            }
-            "from" | "start" | "starts" | "startdate" | "startsat" | "since" | "notbefore" => {
-                self.time("after")?
-            }
-            "expires" | "expiresat" | "until" | "to" | "end" | "ends" | "enddate" | "endsat" | "notafter" => {
-                self.time("before")?
-            }
-            "user" | "users" | "userid" | "userids" | "targetingkey" | "targets" => {
-                let help = "do not just remove it: it names users, and conditions compare attributes. Give these users an \
-                            attribute, or a segment";
-                return Some(ForeignKey { help: help.to_owned(), stands_for: &["conditions"] });
-            }
-            _ => return None,
-        };
-        Some(match meant_field(self.beside, self.what, "conditions") {
-            Some(_) => {
-                let help =
-                    format!("do not just remove it: write it below `conditions`, as `- {{ {condition} }}`");
-                ForeignKey::only(help)
-            }
-            None => {
-                let help = format!("write `conditions: [{{ {condition} }}]` instead");
-                ForeignKey { help, stands_for: &["conditions"] }
-            }
-        })
-    }
-
-    /// Returns the condition that compares the current time with the value.
-    fn time(&self, predicate: &str) -> Option<String> {
-        let time = meant::time(scalar(self.value)?).filter(|time| time.has_zone)?;
-        let time = rfc3339(time.seconds).replace('Z', "+00:00");
-        Some(format!("type: datetime, subject: now, predicate: {predicate}, objects: [\"{time}\"]"))
-    }
-
     fn in_serve(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         let is_set = self.value.is_null() || truth(self.value) == Some(true);
         let help = match self.plain {
@@ -307,7 +218,7 @@ impl UnknownKey<'_> {
     /// Returns the help on a key that a document has under another name.
     fn renamed(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         let own = own_of(self.what, self.plain)?;
-        let is_share = *own == "serve" && SHARES.contains(&self.plain);
+        let is_share = SHARES.contains(&self.plain);
         if let Some(help) = self.kept(own) {
             return Some(ForeignKey::only(help));
         }
@@ -320,16 +231,25 @@ impl UnknownKey<'_> {
             return Some(ForeignKey { help, stands_for: &["key"] });
         }
         let help = match SERVES.iter().any(|(whose, known, _)| (*whose, known) == (self.what, own)) {
-            true => match serve(self.value, variations) {
+            // `1` is a share here, not an index.
+            true => match serve(self.value, variations)
+                .filter(|_| !is_share || !self.is_percentage(variations))
+            {
                 Some(serve) => format!("write `{own}: {serve}` instead{}", needs(&serve)),
                 None if is_share => {
-                    format!("a rule has this in its `serve`: {}", variations.rollout(self.value, None))
+                    format!("{} has this in its `{own}`: {}", self.what, variations.rollout(self.value, None))
                 }
                 None => format!("write `{own}` instead, with the variation to serve"),
             },
             false => self.rewritten(own, variations),
         };
         Some(ForeignKey { help, stands_for: std::slice::from_ref(own) })
+    }
+
+    /// Returns whether the value is a number of percent, and not the name of a variation.
+    fn is_percentage(&self, variations: &ReadVariations) -> bool {
+        let is_number = |text: &str| !variations.has(text) && meant::only_share(self.value).is_some();
+        scalar(self.value).is_some_and(is_number)
     }
 
     /// Returns the help to write `own` instead, with the value in the notation of a document if it has another one.
@@ -363,6 +283,12 @@ impl UnknownKey<'_> {
                 }
                 _ => "write `serves` instead, with the name of the variation".to_owned(),
             },
+            ("conditions" | "prerequisites" | "variations", _) => {
+                match list_of(own, self.value).or_else(|| not_a_list(own, self.value)) {
+                    Some(help) if help.starts_with("write a list: ") => format!("{help} instead"),
+                    _ => format!("write `{own}` instead of `{}`", shown(self.name)),
+                }
+            }
             ("objects", NodeKind::Scalar(text, _)) if !is_null(text) => {
                 format!("write `objects: [{}]` instead", quoted(&shown(text)))
             }

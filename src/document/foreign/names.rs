@@ -130,6 +130,19 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
             "otherwise",
             "fallback",
             "defaultvalue",
+            "serve",
+            "serves",
+            "select",
+            "value",
+            "percentage",
+            "percentagerollout",
+            "percent",
+            "rollout",
+            "rolloutpercentage",
+            "distribution",
+            "distributions",
+            "split",
+            "weights",
         ],
     ),
     ("`content`", "disabledServe", &["offvariation", "offvariant", "disabledvariation", "disabledvariant"]),
@@ -154,9 +167,13 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
             "serves",
             "outcome",
             "output",
+            "force",
+            "returnvalue",
             "percentage",
             "percentagerollout",
+            "percent",
             "rollout",
+            "rolloutpercentage",
             "distribution",
             "distributions",
             "split",
@@ -165,9 +182,18 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Those of a rule that have the shares of a split.
-pub(super) const SHARES: &[&str] =
-    &["percentage", "percentagerollout", "rollout", "distribution", "distributions", "split", "weights"];
+/// Those that have the shares of a split.
+pub(super) const SHARES: &[&str] = &[
+    "percentage",
+    "percentagerollout",
+    "percent",
+    "rollout",
+    "rolloutpercentage",
+    "distribution",
+    "distributions",
+    "split",
+    "weights",
+];
 
 /// Returns a key in lower case, without `_` and `-`.
 pub(super) fn plain(name: &str) -> String {

@@ -1,6 +1,7 @@
 //! Parts that are in another place than in a document: one level off, or below a key or a list of their own.
 
 use super::condition::objects_of;
+use super::content::part_of_content;
 use super::names::{meant_field, own_of, plain};
 use crate::document::check::quoted as in_backticks;
 use crate::document::finding::shown;
@@ -81,15 +82,24 @@ impl Misplaced {
 
     pub(in crate::document) fn has(&self, name: &str) -> bool {
         let plain = plain(name);
+        // A key of another tool in place of one of `content` has its own help, with its value.
         self.known.contains(&name)
-            || own_of(self.owner, &plain).is_none() && own_of(self.what, &plain).is_some()
+            || self.what != "`content`"
+                && own_of(self.owner, &plain).is_none()
+                && own_of(self.what, &plain).is_some()
     }
 }
 
-/// Returns whether a list has a mapping with this key.
+/// Returns whether a list has a mapping with this key, whatever other tools call it in `content`.
 pub(in crate::document) fn is_in_items(list: &Node, name: &str) -> bool {
-    let has =
-        |node: &Node| matches!(&node.kind, NodeKind::Mapping(entries) if field(entries, name).is_some());
+    let is_part = |entries: &[(Node, Node)]| match entries {
+        [(key, _)] => scalar(key).and_then(|key| part_of_content("a rule", key, entries)) == Some(name),
+        _ => false,
+    };
+    let has = |node: &Node| match &node.kind {
+        NodeKind::Mapping(entries) => field(entries, name).is_some() || is_part(entries),
+        _ => false,
+    };
     match &list.kind {
         NodeKind::Sequence(items) => items.iter().any(has),
         _ => has(list),

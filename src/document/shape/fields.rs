@@ -1,10 +1,10 @@
 //! The entries of a mapping and the items of a list: unknown, repeated and missing keys.
 
 use super::scalar::{Problem, TEMPLATE, wrong_type};
-use super::{Field, ShapeReader};
+use super::{CONTENT, Field, ShapeReader};
 use crate::document::check::{self, CONDITIONS, condition_example, example, quoted};
 use crate::document::finding::{Finding, Spot, is_affordable, shown};
-use crate::document::foreign::{self, Misplaced};
+use crate::document::foreign::{self, ForeignKey, Misplaced};
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Span, Style, field, is_null};
 use crate::model::{closest, is_one_edit, listed};
@@ -28,7 +28,9 @@ impl<'n> Fields<'n> {
             "a rule" if name == "serve" => &["conditions"],
             _ => &[],
         };
-        lists.iter().filter_map(|list| self.optional(list)).any(|list| foreign::is_in_items(list.node, name))
+        lists.iter().filter_map(|list| self.optional(list)).any(|list| {
+            foreign::is_in_items(list.node, name) || name == "disabled" && foreign::has_switch(list.node)
+        })
     }
 
     pub(in crate::document) fn optional(&self, name: &str) -> Option<Field<'n>> {
@@ -90,6 +92,10 @@ impl ShapeReader<'_> {
             }
             entries.push(Field { name, key: key.span, node: value });
         }
+        // A part of `content` is below it, and where it is not there, the help on the part names it.
+        if what == "a document" && meant.iter().any(|name| CONTENT.contains(name)) {
+            meant.push("content");
+        }
         Some(Fields { owner, what, entries, has_unknown, meant })
     }
 
@@ -127,7 +133,10 @@ impl ShapeReader<'_> {
                 "a document has no `comment`: the message of the commit that changes it is the comment";
             Finding::at(&check::COMMENT_KEY, span, message)
                 .help("remove it, and write the reason into the commit message")
-        } else if let Some(foreign) = foreign::key(what, name, value, all, &self.variations) {
+        } else if let Some(foreign) = self
+            .foreign_in_place(what, name, value, all)
+            .or_else(|| foreign::key(what, name, value, all, &self.variations))
+        {
             stands_for.extend_from_slice(foreign.stands_for);
             if foreign.help.is_empty() {
                 return stands_for;
@@ -149,6 +158,24 @@ impl ShapeReader<'_> {
         };
         self.add(finding);
         stands_for
+    }
+
+    /// Returns the help on a key of a part that is elsewhere as well, or belongs there.
+    fn foreign_in_place(
+        &self,
+        what: &str,
+        name: &str,
+        value: &Node,
+        all: &[(Node, Node)],
+    ) -> Option<ForeignKey> {
+        if what == "`content`" {
+            return foreign::switch(name, value, self.disabled.as_ref());
+        }
+        let own = foreign::part_of_content(what, name, all).filter(|own| self.parts.contains(own))?;
+        let help = format!("keep one of the two: `content` has `{own}` as well");
+        let is_alone = all.len() == 1;
+        let stands_for: &[_] = if is_alone { &["name", "serve", "conditions"] } else { &[] };
+        Some(ForeignKey { help, stands_for })
     }
 
     pub(in crate::document) fn required<'n>(

@@ -15,7 +15,7 @@ use self::scalar::{TEMPLATE, template};
 use super::check::{self, condition_example};
 use super::finding::{Finding, add, is_affordable, shown};
 use super::foreign::{self, ReadVariations};
-use super::node::{Node, NodeKind, Span, Style, is_null, quoted};
+use super::node::{Node, NodeKind, Span, Style, field, is_null, quoted};
 use super::resolve::{RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawVariation, Text};
 use crate::model::closest;
 
@@ -49,9 +49,11 @@ pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument 
         add(reader.findings, not_a_document(root));
         return RawDocument::default();
     }
+    reader.around(root);
     let Some(fields) = reader.fields(root, root.span, "a document", DOCUMENT) else {
         return RawDocument::default();
     };
+    reader.above.clone_from(&fields.meant);
     RawDocument {
         disabled: reader.required(&fields, "disabled").and_then(|field| reader.scalar(&field, boolean)),
         content: reader.required(&fields, "content").and_then(|field| reader.content(&field)),
@@ -65,7 +67,7 @@ fn is_a_document(root: &Node) -> bool {
         NodeKind::Mapping(entries) => entries.iter().take(100).any(|(key, _)| {
             // These have errors that explain more than "not a document".
             matches!(&key.kind, NodeKind::Scalar(text, _)
-                if matches!(text.as_str(), "comment" | "<<" | "variations" | "defaultServe" | "disabledServe") || closest(text, DOCUMENT.iter().copied()).is_some())
+                if matches!(text.as_str(), "comment" | "<<" | "variations" | "variants" | "strategies" | "defaultServe" | "disabledServe") || closest(text, DOCUMENT.iter().copied()).is_some())
         }),
         // An alias was reported already.
         NodeKind::Refused => true,
@@ -89,6 +91,12 @@ fn not_a_document(root: &Node) -> Finding {
 pub(super) struct ShapeReader<'a> {
     pub(super) findings: &'a mut Vec<Finding>,
     pub(super) variations: ReadVariations,
+    /// The value of `disabled` of the document.
+    disabled: Option<Node>,
+    /// The parts of `content` that are above it, which are reported there.
+    above: Vec<&'static str>,
+    /// The parts of `content` that it has.
+    parts: Vec<&'static str>,
 }
 
 /// One entry of a mapping.
@@ -112,7 +120,8 @@ impl Field<'_> {
 
 impl<'a> ShapeReader<'a> {
     pub(super) fn new(findings: &'a mut Vec<Finding>) -> Self {
-        Self { findings, variations: ReadVariations::default() }
+        let variations = ReadVariations::default();
+        Self { findings, variations, disabled: None, above: Vec::new(), parts: Vec::new() }
     }
 }
 
@@ -121,13 +130,28 @@ impl ShapeReader<'_> {
         add(self.findings, finding);
     }
 
+    /// Reads what the keys of a document and of `content` can be about, of which both have help.
+    fn around(&mut self, root: &Node) {
+        let NodeKind::Mapping(entries) = &root.kind else { return };
+        self.disabled = field(entries, "disabled").cloned();
+        self.variations = field(entries, "content").map(ReadVariations::of).unwrap_or_default();
+        if self.variations.names.is_empty() {
+            self.variations = ReadVariations::of(root);
+        }
+    }
+
     pub(super) fn content(&mut self, field: &Field<'_>) -> Option<RawContent> {
-        self.variations = ReadVariations::of(field.node);
-        let Some(fields) = self.fields(field.node, field.key, "`content`", CONTENT) else {
+        let variations = ReadVariations::of(field.node);
+        if !variations.names.is_empty() {
+            self.variations = variations;
+        }
+        let Some(mut fields) = self.fields(field.node, field.key, "`content`", CONTENT) else {
             let help = "write what the toggle serves below it: `variations`, `rules`, `disabledServe` and `defaultServe`";
             self.wrong_type(field, "a mapping", Some(help));
             return None;
         };
+        fields.meant.extend(&self.above);
+        self.parts = CONTENT.iter().filter(|name| fields.optional(name).is_some()).copied().collect();
         Some(RawContent {
             rules: self.list(&fields, "rules", Self::rule),
             disabled_serve: self.required_serve(&fields, "disabledServe"),

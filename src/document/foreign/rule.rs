@@ -1,0 +1,262 @@
+//! Keys of a rule in the notation of another tool: what it serves, and whom it matches.
+
+use super::condition::{objects_of, shorthand};
+use super::names::{SHARES, meant_field, own_of, plain};
+use super::serve::{needs, serve, shares};
+use super::{ForeignKey, ReadVariations, UnknownKey};
+use crate::document::check::quoted as in_backticks;
+use crate::document::dialects;
+use crate::document::finding::shown;
+use crate::document::meant;
+use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
+use crate::document::shape::{RULE, is_known_key};
+use crate::model::{closest, is_one_edit, listed, rfc3339};
+
+/// Keys of segments.
+pub(super) const SEGMENTS: &[&str] = &["segment", "segments", "segmentkey", "segmentkeys"];
+
+/// Keys of the time from which something counts.
+const START: &[&str] =
+    &["from", "start", "starts", "startdate", "startsat", "starttime", "since", "notbefore", "activefrom"];
+
+/// Keys of the time until which something counts.
+const END: &[&str] = &[
+    "expires",
+    "expiresat",
+    "expiry",
+    "expirydate",
+    "expirationdate",
+    "until",
+    "to",
+    "end",
+    "ends",
+    "enddate",
+    "endsat",
+    "endtime",
+    "notafter",
+    "activeuntil",
+];
+
+/// Keys with the keys of users.
+pub(super) const USERS: &[&str] = &[
+    "user",
+    "users",
+    "userid",
+    "userids",
+    "targetingkey",
+    "targets",
+    "usertargets",
+    "contexttargets",
+    "individualtargets",
+    "allowlist",
+    "whitelist",
+    "denylist",
+    "blocklist",
+    "blacklist",
+];
+
+/// Keys of a rule that are about the rule, and not attributes of users.
+const ABOUT_THE_RULE: &[&str] = &[
+    "active",
+    "archived",
+    "bucketby",
+    "comment",
+    "comments",
+    "contextkind",
+    "createdat",
+    "createdby",
+    "deleted",
+    "disable",
+    "disabled",
+    "enabled",
+    "featurename",
+    "generation",
+    "hashattribute",
+    "issue",
+    "kind",
+    "match",
+    "matchtype",
+    "note",
+    "notes",
+    "order",
+    "owner",
+    "owners",
+    "parameters",
+    "position",
+    "priority",
+    "rank",
+    "ref",
+    "rolloutcontextkind",
+    "salt",
+    "seed",
+    "skip",
+    "sortorder",
+    "sticky",
+    "stickiness",
+    "tag",
+    "tags",
+    "ticket",
+    "track",
+    "trackevents",
+    "updatedat",
+    "updatedby",
+    "uuid",
+    "weight",
+];
+
+/// What a key says about when, or for whom, the rules beside it count.
+pub(super) enum Limit {
+    /// The condition that says the same.
+    Condition(String),
+    /// Values of this attribute, in a form that could mean several conditions.
+    Attribute(String),
+    Segments,
+    Time,
+    Users,
+}
+
+impl Limit {
+    /// Returns what a key means that has a time, users or segments, whatever is beside it.
+    pub(super) fn of(plain: &str, value: &Node) -> Option<Self> {
+        let time = |predicate: &str| {
+            let time = meant::time(scalar(value)?).filter(|time| time.has_zone)?;
+            let time = rfc3339(time.seconds).replace('Z', "+00:00");
+            Some(format!("type: datetime, subject: now, predicate: {predicate}, objects: [\"{time}\"]"))
+        };
+        let segment = || Some(format!("type: segment, predicate: is in, objects: [{}]", objects_of(value)?));
+        let (condition, otherwise) = match plain {
+            _ if SEGMENTS.contains(&plain) => (segment(), Self::Segments),
+            _ if START.contains(&plain) => (time("after"), Self::Time),
+            _ if END.contains(&plain) => (time("before"), Self::Time),
+            _ if USERS.contains(&plain) => (None, Self::Users),
+            _ => return None,
+        };
+        Some(condition.map_or(otherwise, Self::Condition))
+    }
+
+    /// Returns what a key of a rule means, which can be an attribute with its values.
+    fn of_rule(name: &str, value: &Node, beside: &[(Node, Node)]) -> Option<Self> {
+        Self::of(&plain(name), value).or_else(|| {
+            let condition = || shorthand(name, value).map(Self::Condition);
+            (is_attribute(name, beside) && has_values(value))
+                .then(|| condition().unwrap_or_else(|| Self::Attribute(name.to_owned())))
+        })
+    }
+
+    /// Returns what to do for a limit without a condition that says the same.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Attribute(name) => format!(
+                "write a condition that says the same: its `type`, `subject: {}`, `predicate` and `objects`",
+                quoted(&shown(name))
+            ),
+            Self::Condition(condition) => format!("write the condition `{{ {condition} }}`"),
+            Self::Segments => {
+                "write a condition of type `segment`, with the keys of the segments as `objects`".to_owned()
+            }
+            Self::Time => "write a condition of type `datetime` on `subject: now`, and the time with its zone".to_owned(),
+            Self::Users => {
+                "it names users, and conditions compare attributes. Give these users an attribute, or a segment".to_owned()
+            }
+        }
+    }
+}
+
+/// Returns whether a key of a rule is none of a document or of another tool.
+fn is_attribute(name: &str, beside: &[(Node, Node)]) -> bool {
+    let plain = plain(name);
+    let is_there = |own: &str| beside.iter().any(|(key, _)| scalar(key) == Some(own));
+    let is_of_others =
+        ["a rule", "a condition", "`content`"].iter().any(|what| own_of(what, &plain).is_some());
+    let is_misspelled = closest(name, RULE.iter().copied()).is_some()
+        || RULE.iter().any(|own| !is_there(own) && is_one_edit(name, own));
+    !is_of_others && !is_misspelled && !is_known_key(name) && !ABOUT_THE_RULE.contains(&plain.as_str())
+}
+
+/// Returns whether an attribute can be compared with a value: texts, or predicates with theirs.
+fn has_values(value: &Node) -> bool {
+    let is_text = |node: &Node| scalar(node).is_some_and(|text| !is_null(text));
+    match &value.kind {
+        NodeKind::Scalar(..) => is_text(value),
+        NodeKind::Sequence(items) => !items.is_empty() && items.iter().all(is_text),
+        NodeKind::Mapping(entries) => {
+            let is_predicate =
+                |key: &Node| scalar(key).is_some_and(|key| !dialects::other_types("", key).is_empty());
+            !entries.is_empty() && entries.iter().all(|(key, _)| is_predicate(key))
+        }
+        NodeKind::Refused => false,
+    }
+}
+
+impl UnknownKey<'_> {
+    /// Returns the serve that several keys of another tool mean, or one that can be something else as well.
+    pub(super) fn in_rule(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+        const SERVE: &[&str] = &["serve"];
+        let is_serve = |name: &str| own_of("a rule", &plain(name)) == Some(&"serve");
+        let names = || self.beside.iter().filter_map(|(key, value)| Some((scalar(key)?, value)));
+        let is_share = |name: &str| SHARES.contains(&plain(name).as_str());
+        match self.plain {
+            "value" if !names().any(|(name, _)| name == "serve" || is_serve(name)) => {
+                let help = format!("write `serve: {}` instead", serve(self.value, variations)?);
+                return Some(ForeignKey { help, stands_for: SERVE });
+            }
+            _ if !is_serve(self.name) => return self.condition_of_rule(),
+            _ => {}
+        }
+        // A variation, and how many users get it.
+        let (share, share_value) = names().find(|(name, _)| is_share(name))?;
+        let (choice, chosen) =
+            names().find(|(name, _)| *name == "serve" || is_serve(name) && !is_share(name))?;
+        let help = match shares(share_value, Some(chosen), variations) {
+            Some(split) => format!("write `serve: {{ split: {split} }}` instead of both{}", needs("split:")),
+            None => variations.any_split(),
+        };
+        // The other key has the help, or is right.
+        let is_first = names().find(|(name, _)| *name == share || *name == choice && choice != "serve");
+        let help = if is_first.is_some_and(|(name, _)| name == self.name) { help } else { String::new() };
+        let help = if help.is_empty() { help } else { format!("one `serve` says both: {help}") };
+        Some(ForeignKey { help, stands_for: SERVE })
+    }
+
+    /// Returns the condition that a key of a rule means: users in segments, a time, or an attribute with its values.
+    fn condition_of_rule(&self) -> Option<ForeignKey> {
+        let condition = match Limit::of_rule(self.name, self.value, self.beside)? {
+            Limit::Condition(condition) => condition,
+            other => {
+                let help = format!("do not just remove it: {}", other.words());
+                return Some(ForeignKey { help, stands_for: &["conditions"] });
+            }
+        };
+        if meant_field(self.beside, self.what, "conditions").is_some() {
+            let help =
+                format!("do not just remove it: write it below `conditions`, as `- {{ {condition} }}`");
+            return Some(ForeignKey::only(help));
+        }
+        let help = match self.conditions() {
+            // The first of several keys has the help on all of them.
+            Some((names, _)) if names[0] != self.name => String::new(),
+            Some((names, all)) => {
+                format!("write `conditions: [{all}]` instead of {}", listed(&in_backticks(&names)))
+            }
+            None => format!("write `conditions: [{{ {condition} }}]` instead"),
+        };
+        Some(ForeignKey { help, stands_for: &["conditions"] })
+    }
+
+    /// Returns the keys of a rule that mean a condition, and these conditions; none if this key is the only one.
+    fn conditions(&self) -> Option<(Vec<&str>, String)> {
+        /// A hostile rule can have any number of keys.
+        const MOST_READ: usize = 20;
+        let condition =
+            |(key, value): &'_ (Node, Node)| match Limit::of_rule(scalar(key)?, value, self.beside)? {
+                Limit::Condition(condition) if !RULE.contains(&scalar(key)?) => {
+                    Some(format!("{{ {condition} }}"))
+                }
+                _ => None,
+            };
+        let read = self.beside.iter().take(MOST_READ);
+        let all = read.filter_map(|entry| Some((scalar(&entry.0)?, condition(entry)?)));
+        let (names, all): (Vec<&str>, Vec<String>) = all.unzip();
+        (names.len() > 1 && names.contains(&self.name)).then(|| (names, all.join(", ")))
+    }
+}
