@@ -263,6 +263,9 @@ impl<'t> Builder<'t> {
 
     fn event(&mut self, event: Event<'_>, span: ParserSpan) -> ControlFlow<()> {
         let at = mark(span);
+        if let Some(finding) = self.denied_key(span) {
+            return self.stop(finding);
+        }
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
@@ -333,6 +336,19 @@ impl<'t> Builder<'t> {
         matches!(key, Some("predicate" | "operator" | "op"))
             && !tag.starts_with("!!")
             && !tag.starts_with("!<")
+    }
+
+    /// Returns the finding on a key with a sign that denies it, such as `!disabled: true`, which is a tag. After it, the
+    /// rest of its mapping cannot be read.
+    fn denied_key(&self, span: ParserSpan) -> Option<Finding> {
+        let tag = span.tag_span()?;
+        let name = self.syntax.text.get(offset(tag.start)..offset(tag.end))?;
+        let name =
+            name.trim_end().strip_prefix('!')?.strip_suffix(':').filter(|name| !name.contains(['!', '<']))?;
+        // A plain text goes on in the next line, which is another entry here.
+        let line = self.syntax.text.get(offset(tag.end)..)?.lines().next().unwrap_or_default();
+        let value = line.split(" #").next().unwrap_or_default().trim();
+        Some(Finding::at(&check::YAML_TAG, mark(tag), mistake::DENIED).help(mistake::undenied(name, value)))
     }
 
     /// Reads a value that is an anchor and nothing else, which it was not meant to be: it is a text, not absent.

@@ -108,7 +108,9 @@ fn in_condition(predicate: &str) -> String {
 fn is_plain(text: &str) -> bool {
     let signs = ['!', '=', '<', '>', '^', '~', '≠', '≤', '≥', '/', '%'];
     let lower = text.to_lowercase();
-    let is_sign = text.starts_with(signs) || text.contains('*') || lower.starts_with("not ");
+    let is_sign = text.starts_with(signs)
+        || text.contains('*')
+        || ["in ", "not "].iter().any(|word| lower.starts_with(word));
     !text.is_empty() && !is_sign && meant::compared_number(text).is_none()
 }
 

@@ -1,6 +1,6 @@
 //! Keys of `content`, and those that belong there or beside it, in the notation of another tool.
 
-use super::names::{meant_field, own_of, plain};
+use super::names::{first_of, meant_field, own_of, plain};
 use super::rule::Limit;
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::finding::shown;
@@ -25,6 +25,9 @@ const SCHEDULES: &[&str] = &[
     "experimentationrollout",
 ];
 
+/// The heading of the guide to rules that count from a time on.
+const PAGE: &str = "Schedules and staged rollouts";
+
 /// Keys that serve some users otherwise, in forms that no condition has.
 const OVERRIDES: &[&str] =
     &["override", "overrides", "audience", "audiences", "exceptions", "forcedvariations"];
@@ -43,18 +46,17 @@ impl UnknownKey<'_> {
                 format!("do not just remove it: {}, and write a rule for them", limit.words())
             }
             Some(limit) => format!("do not just remove it: in a rule, {}", limit.words()),
-            None if SCHEDULES.contains(&self.plain) => {
+            None if SCHEDULES.contains(&self.plain) => format!(
                 "do not just remove it: it decides when users are served what, and rules do so here, with conditions of type \
-                 `datetime` on `subject: now`"
-                    .to_owned()
-            }
+                 `datetime` on `subject: now`. `examples/README.md` has this as *{PAGE}*"
+            ),
             None if OVERRIDES.contains(&self.plain) => {
                 "do not just remove it: it decides who is served what, and rules do so here. Write a rule for these users"
                     .to_owned()
             }
             None if self.name == "conditions" || rule == Some(&"conditions") => self.conditions_of_content()?,
             // It belongs to the same rule.
-            None if self.is_of_a_rule() && (self.name == "serve" || rule == Some(&"serve")) => String::new(),
+            None if (RULE.contains(&self.name) || rule == Some(&"serve")) && self.is_of_a_rule() => String::new(),
             None if matches!(self.plain, "variation" | "variant") && scalar(self.value).is_some() => {
                 return Self { plain: "serve", ..*self }.renamed(variations);
             }
@@ -65,8 +67,9 @@ impl UnknownKey<'_> {
 
     /// Returns whether the only rule of a `content` has no list of rules around it.
     fn is_of_a_rule(&self) -> bool {
-        meant_field(self.beside, "`content`", "rules").is_none()
-            && meant_field(self.beside, "a rule", "conditions").is_some_and(is_list_of_conditions)
+        let beside = first_of(self.beside);
+        meant_field(beside, "`content`", "rules").is_none()
+            && meant_field(beside, "a rule", "conditions").is_some_and(is_list_of_conditions)
     }
 
     /// Returns the help on the conditions of a rule in `content`.
@@ -97,7 +100,7 @@ impl UnknownKey<'_> {
         let means = |name: &&str| {
             own.is_some_and(|own| name == own || own_of("`content`", &plain(name)) == Some(own))
         };
-        if let Some(other) = inner.iter().filter_map(|(key, _)| scalar(key)).find(means) {
+        if let Some(other) = first_of(inner).iter().filter_map(|(key, _)| scalar(key)).find(means) {
             return Some(ForeignKey::only(format!(
                 "keep one of the two: `content` has `{}` as well",
                 shown(other)
@@ -110,14 +113,16 @@ impl UnknownKey<'_> {
         if own_of(self.what, self.plain).is_some() {
             return None;
         }
-        let found = UnknownKey { what: "`content`", ..*self };
-        let found = found.in_content(variations).or_else(|| found.renamed(variations))?;
-        let help = if found.help.is_empty() {
-            found.help
-        } else {
-            format!("{}; it belongs below `content`", found.help)
-        };
-        Some(ForeignKey { help, ..found })
+        let key = UnknownKey { what: "`content`", ..*self };
+        // What is already in `content` decides whether it has rules.
+        let beside = first_of(if inner.is_empty() { self.beside } else { inner });
+        if let Some(found) = (UnknownKey { beside, ..key }).in_content(variations) {
+            return Some(found);
+        }
+        let found = key.renamed(variations)?;
+        let is_written = found.help.starts_with("write ");
+        let below = if is_written { "; it belongs below `content`" } else { "" };
+        Some(ForeignKey { help: format!("{}{below}", found.help), ..found })
     }
 
     /// Returns the help on a key of an item that belongs into `content`.
@@ -131,7 +136,7 @@ impl UnknownKey<'_> {
         };
         // An item with nothing else is none.
         let is_part = |(key, _): &(Node, Node)| scalar(key).is_some_and(|name| CONTENT.contains(&name));
-        let is_alone = self.beside.len() == 1 || self.beside.iter().all(is_part);
+        let is_alone = !CONTENT.contains(&self.name) || self.beside.iter().all(is_part);
         let (dash, stands_for): (_, &[_]) =
             if is_alone { (", without the dash", required) } else { ("", &[]) };
         let help = match CONTENT.contains(&self.name) {
@@ -146,7 +151,7 @@ impl UnknownKey<'_> {
 }
 
 /// Returns the part of `content` that a key of an item of one of its lists is. One in the notation of another tool is
-/// alone: `- else: …`.
+/// alone, or has a name: `- else: …`.
 pub(in crate::document) fn part_of_content(
     what: &str,
     name: &str,
@@ -157,7 +162,14 @@ pub(in crate::document) fn part_of_content(
     }
     let native = CONTENT.iter().find(|own| **own == name);
     let plain = plain(name);
-    let is_last = what == "a rule" && item.len() == 1 && own_of(what, &plain).is_none();
+    let is_name =
+        |key: &str| key == name || key == "name" || own_of(what, self::plain(key).as_str()) == Some(&"name");
+    let is_last = what == "a rule"
+        && item.len() <= 2
+        && !RULE.contains(&name)
+        && plain != "value"
+        && own_of(what, &plain).is_none()
+        && item.iter().all(|(key, _)| scalar(key).is_some_and(is_name));
     let foreign = || own_of("`content`", &plain).filter(|own| is_last && own.ends_with("Serve"));
     native.or_else(foreign).copied()
 }
@@ -198,5 +210,15 @@ fn is_list_of_conditions(value: &Node) -> bool {
     match &value.kind {
         NodeKind::Sequence(items) => items.iter().any(is_condition),
         _ => is_condition(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_that_a_help_names_is_in_the_guide() {
+        assert!(include_str!("../../../examples/README.md").contains(&format!("\n### {PAGE}\n")));
     }
 }

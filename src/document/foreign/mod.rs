@@ -283,6 +283,16 @@ impl UnknownKey<'_> {
                 }
                 _ => "write `serves` instead, with the name of the variation".to_owned(),
             },
+            ("rules", NodeKind::Mapping(entries)) => match entries.is_empty() {
+                true => "write `rules: []` instead".to_owned(),
+                false => {
+                    "write `rules` instead, as a list: each rule has `name`, `conditions` and `serve`".to_owned()
+                }
+            },
+            ("conditions", NodeKind::Scalar(text, _)) if !is_null(text) => {
+                "write `conditions` instead, as a list: each condition has `type`, `subject`, `predicate` and `objects`"
+                    .to_owned()
+            }
             ("conditions" | "prerequisites" | "variations", _) => {
                 match list_of(own, self.value).or_else(|| not_a_list(own, self.value)) {
                     Some(help) if help.starts_with("write a list: ") => format!("{help} instead"),

@@ -134,6 +134,7 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
             "serves",
             "select",
             "value",
+            "coverage",
             "percentage",
             "percentagerollout",
             "percent",
@@ -169,6 +170,7 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
             "output",
             "force",
             "returnvalue",
+            "coverage",
             "percentage",
             "percentagerollout",
             "percent",
@@ -184,6 +186,7 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
 
 /// Those that have the shares of a split.
 pub(super) const SHARES: &[&str] = &[
+    "coverage",
     "percentage",
     "percentagerollout",
     "percent",
@@ -204,6 +207,12 @@ pub(super) fn plain(name: &str) -> String {
 pub(super) fn own_of(what: &str, plain: &str) -> Option<&'static &'static str> {
     let mut rows = NAMES.iter().chain(SERVES).filter(|(whose, ..)| *whose == what);
     rows.find(|(_, _, names)| names.contains(&plain)).map(|(_, own, _)| own)
+}
+
+/// Returns the entries that a help looks at: a hostile mapping can have any number.
+pub(super) fn first_of(entries: &[(Node, Node)]) -> &[(Node, Node)] {
+    const MOST_READ: usize = 100;
+    &entries[..entries.len().min(MOST_READ)]
 }
 
 /// Returns the value of a field, whatever other tools call it.

@@ -2,7 +2,7 @@
 
 use super::condition::objects_of;
 use super::content::part_of_content;
-use super::names::{meant_field, own_of, plain};
+use super::names::{first_of, meant_field, own_of, plain};
 use crate::document::check::quoted as in_backticks;
 use crate::document::finding::shown;
 use crate::document::node::{Node, NodeKind, field, quoted, scalar};
@@ -22,9 +22,7 @@ pub(in crate::document) struct Misplaced {
 impl Misplaced {
     /// Returns the parts of a content that are beside `disabled`, and those of a condition in a rule.
     pub(in crate::document) fn of(what: &str, entries: &[(Node, Node)]) -> Option<Self> {
-        /// A hostile mapping can have any number.
-        const MOST_READ: usize = 100;
-        let entries = &entries[..entries.len().min(MOST_READ)];
+        let entries = first_of(entries);
         match what {
             "a document" if meant_field(entries, what, "content").is_none() => {
                 let is_there = |name: &&&str| field(entries, name).is_some();
@@ -90,11 +88,11 @@ impl Misplaced {
     }
 }
 
-/// Returns whether a list has a mapping with this key, whatever other tools call it in `content`.
-pub(in crate::document) fn is_in_items(list: &Node, name: &str) -> bool {
-    let is_part = |entries: &[(Node, Node)]| match entries {
-        [(key, _)] => scalar(key).and_then(|key| part_of_content("a rule", key, entries)) == Some(name),
-        _ => false,
+/// Returns whether the list `what` has a mapping with this key, whatever other tools call it in `content`.
+pub(in crate::document) fn is_in_items(what: &str, list: &Node, name: &str) -> bool {
+    let is_part = |entries: &[(Node, Node)]| {
+        let part = |key| part_of_content("a rule", scalar(key)?, entries);
+        what == "rules" && entries.iter().any(|(key, _)| part(key) == Some(name))
     };
     let has = |node: &Node| match &node.kind {
         NodeKind::Mapping(entries) => field(entries, name).is_some() || is_part(entries),

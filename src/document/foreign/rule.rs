@@ -1,13 +1,14 @@
 //! Keys of a rule in the notation of another tool: what it serves, and whom it matches.
 
 use super::condition::{objects_of, shorthand};
-use super::names::{SHARES, meant_field, own_of, plain};
+use super::names::{SHARES, first_of, meant_field, own_of, plain};
 use super::serve::{needs, serve, shares};
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::check::quoted as in_backticks;
 use crate::document::dialects;
 use crate::document::finding::shown;
 use crate::document::meant;
+use crate::document::modifier;
 use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
 use crate::document::shape::{RULE, is_known_key};
 use crate::model::{closest, is_one_edit, listed, rfc3339};
@@ -55,6 +56,21 @@ pub(super) const USERS: &[&str] = &[
     "blacklist",
 ];
 
+/// Keys of a rule with its conditions in a language of their own.
+const EXPRESSIONS: &[&str] = &[
+    "query",
+    "expression",
+    "expr",
+    "script",
+    "formula",
+    "jsonlogic",
+    "cel",
+    "targeting",
+    "properties",
+    "audience",
+    "audiences",
+];
+
 /// Keys of a rule that are about the rule, and not attributes of users.
 const ABOUT_THE_RULE: &[&str] = &[
     "active",
@@ -72,6 +88,7 @@ const ABOUT_THE_RULE: &[&str] = &[
     "featurename",
     "generation",
     "hashattribute",
+    "hashversion",
     "issue",
     "kind",
     "match",
@@ -110,6 +127,8 @@ pub(super) enum Limit {
     Condition(String),
     /// Values of this attribute, in a form that could mean several conditions.
     Attribute(String),
+    /// Conditions in another language.
+    Expression,
     Segments,
     Time,
     Users,
@@ -119,7 +138,7 @@ impl Limit {
     /// Returns what a key means that has a time, users or segments, whatever is beside it.
     pub(super) fn of(plain: &str, value: &Node) -> Option<Self> {
         let time = |predicate: &str| {
-            let time = meant::time(scalar(value)?).filter(|time| time.has_zone)?;
+            let time = meant::time(scalar(value)?).filter(|time| time.has_zone && !time.has_fraction)?;
             let time = rfc3339(time.seconds).replace('Z', "+00:00");
             Some(format!("type: datetime, subject: now, predicate: {predicate}, objects: [\"{time}\"]"))
         };
@@ -137,6 +156,9 @@ impl Limit {
     /// Returns what a key of a rule means, which can be an attribute with its values.
     fn of_rule(name: &str, value: &Node, beside: &[(Node, Node)]) -> Option<Self> {
         Self::of(&plain(name), value).or_else(|| {
+            if EXPRESSIONS.contains(&plain(name).as_str()) {
+                return Some(Self::Expression);
+            }
             let condition = || shorthand(name, value).map(Self::Condition);
             (is_attribute(name, beside) && has_values(value))
                 .then(|| condition().unwrap_or_else(|| Self::Attribute(name.to_owned())))
@@ -151,12 +173,20 @@ impl Limit {
                 quoted(&shown(name))
             ),
             Self::Condition(condition) => format!("write the condition `{{ {condition} }}`"),
+            Self::Expression => {
+                "write each of its comparisons as a condition below `conditions`, with `type`, `subject`, `predicate` and \
+                 `objects`"
+                    .to_owned()
+            }
             Self::Segments => {
                 "write a condition of type `segment`, with the keys of the segments as `objects`".to_owned()
             }
-            Self::Time => "write a condition of type `datetime` on `subject: now`, and the time with its zone".to_owned(),
+            Self::Time => {
+                "write a condition of type `datetime` on `subject: now`, and the time with its zone".to_owned()
+            }
             Self::Users => {
-                "it names users, and conditions compare attributes. Give these users an attribute, or a segment".to_owned()
+                "it names users, and conditions compare attributes. Give these users an attribute, or a segment"
+                    .to_owned()
             }
         }
     }
@@ -188,6 +218,15 @@ fn has_values(value: &Node) -> bool {
     }
 }
 
+/// Returns the help on a share of the users who get a variation.
+fn both(share: &Node, chosen: &Node, variations: &ReadVariations) -> String {
+    let help = match shares(share, Some(chosen), variations) {
+        Some(split) => format!("write `serve: {{ split: {split} }}` instead of both{}", needs("split:")),
+        None => variations.any_split(),
+    };
+    format!("one `serve` says both: {help}")
+}
+
 impl UnknownKey<'_> {
     /// Returns the serve that several keys of another tool mean, or one that can be something else as well.
     pub(super) fn in_rule(&self, variations: &ReadVariations) -> Option<ForeignKey> {
@@ -200,6 +239,7 @@ impl UnknownKey<'_> {
                 let help = format!("write `serve: {}` instead", serve(self.value, variations)?);
                 return Some(ForeignKey { help, stands_for: SERVE });
             }
+            "parameters" => return self.parameters(variations),
             _ if !is_serve(self.name) => return self.condition_of_rule(),
             _ => {}
         }
@@ -207,15 +247,29 @@ impl UnknownKey<'_> {
         let (share, share_value) = names().find(|(name, _)| is_share(name))?;
         let (choice, chosen) =
             names().find(|(name, _)| *name == "serve" || is_serve(name) && !is_share(name))?;
-        let help = match shares(share_value, Some(chosen), variations) {
-            Some(split) => format!("write `serve: {{ split: {split} }}` instead of both{}", needs("split:")),
-            None => variations.any_split(),
-        };
         // The other key has the help, or is right.
         let is_first = names().find(|(name, _)| *name == share || *name == choice && choice != "serve");
-        let help = if is_first.is_some_and(|(name, _)| name == self.name) { help } else { String::new() };
-        let help = if help.is_empty() { help } else { format!("one `serve` says both: {help}") };
+        let has_help = is_first.is_some_and(|(name, _)| name == self.name);
+        let help = if has_help { both(share_value, chosen, variations) } else { String::new() };
         Some(ForeignKey { help, stands_for: SERVE })
+    }
+
+    /// Returns what the parameters of a strategy mean: a share of users, or their keys.
+    fn parameters(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+        let NodeKind::Mapping(entries) = &self.value.kind else { return None };
+        let part = |known: &[&str]| {
+            let is_known = |key: &Node| scalar(key).is_some_and(|key| known.contains(&plain(key).as_str()));
+            entries.iter().find(|(key, _)| is_known(key)).map(|(_, value)| value)
+        };
+        let Some(share) = part(SHARES) else {
+            let users = part(USERS).map(|_| Limit::Users)?;
+            let help = format!("do not just remove it: {}", users.words());
+            return Some(ForeignKey { help, stands_for: &["conditions"] });
+        };
+        let Some(chosen) = meant_field(self.beside, self.what, "serve") else {
+            return Self { plain: "rollout", value: share, ..*self }.renamed(variations);
+        };
+        Some(ForeignKey::only(both(share, chosen, variations)))
     }
 
     /// Returns the condition that a key of a rule means: users in segments, a time, or an attribute with its values.
@@ -227,7 +281,7 @@ impl UnknownKey<'_> {
                 return Some(ForeignKey { help, stands_for: &["conditions"] });
             }
         };
-        if meant_field(self.beside, self.what, "conditions").is_some() {
+        if self.has_conditions() {
             let help =
                 format!("do not just remove it: write it below `conditions`, as `- {{ {condition} }}`");
             return Some(ForeignKey::only(help));
@@ -243,20 +297,32 @@ impl UnknownKey<'_> {
         Some(ForeignKey { help, stands_for: &["conditions"] })
     }
 
+    /// Returns whether a rule has conditions, whatever other tools call them.
+    fn has_conditions(&self) -> bool {
+        let is_quantifier = |(key, value): &(Node, Node)| {
+            let meant = scalar(key).and_then(|key| modifier::key(self.what, &plain(key), value, self.beside));
+            meant.is_some_and(|meant| meant.stands_for.contains(&"conditions"))
+        };
+        let beside = first_of(self.beside);
+        meant_field(beside, self.what, "conditions").is_some() || beside.iter().any(is_quantifier)
+    }
+
     /// Returns the keys of a rule that mean a condition, and these conditions; none if this key is the only one.
     fn conditions(&self) -> Option<(Vec<&str>, String)> {
         /// A hostile rule can have any number of keys.
         const MOST_READ: usize = 20;
-        let condition =
-            |(key, value): &'_ (Node, Node)| match Limit::of_rule(scalar(key)?, value, self.beside)? {
-                Limit::Condition(condition) if !RULE.contains(&scalar(key)?) => {
-                    Some(format!("{{ {condition} }}"))
-                }
+        let read = &self.beside[..self.beside.len().min(MOST_READ)];
+        if !read.iter().any(|(key, _)| scalar(key) == Some(self.name)) {
+            return None;
+        }
+        let all = read.iter().filter_map(|(key, value)| {
+            let name = scalar(key).filter(|name| !RULE.contains(name))?;
+            match Limit::of_rule(name, value, self.beside)? {
+                Limit::Condition(condition) => Some((name, format!("{{ {condition} }}"))),
                 _ => None,
-            };
-        let read = self.beside.iter().take(MOST_READ);
-        let all = read.filter_map(|entry| Some((scalar(&entry.0)?, condition(entry)?)));
+            }
+        });
         let (names, all): (Vec<&str>, Vec<String>) = all.unzip();
-        (names.len() > 1 && names.contains(&self.name)).then(|| (names, all.join(", ")))
+        (names.len() > 1).then(|| (names, all.join(", ")))
     }
 }

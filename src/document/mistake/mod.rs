@@ -21,14 +21,30 @@ pub(super) fn explain(lines: &[&str], stopped: u32) -> Option<Finding> {
     let at = (stopped as usize).clamp(1, lines.len().max(1)) - 1;
     let lines: Vec<Line<'_>> = lines.iter().map(|text| Line::of(text)).collect();
     let before = (0..at).rev().find(|line| !lines[*line].is_empty());
-    let found = unfinished(&lines, at)
-        .err()
-        .map(|found| *found)
+    let found = std::iter::once(at)
+        .chain(before)
+        .find_map(|line| denied(&lines, line))
+        .or_else(|| unfinished(&lines, at).err().map(|found| *found))
         .or_else(|| before.and_then(|before| keyless(&lines, before, at)))
         .or_else(|| in_line(&lines, at))
         .or_else(|| before.and_then(|before| in_line(&lines, before)))
         .or_else(|| indentation(&lines, at));
     found.map(|found| found.finding(&lines))
+}
+
+/// The message on a key with a sign that denies it.
+pub(super) const DENIED: &str = "a key has no `!` before it";
+
+/// Returns the help on a key with a sign that denies it, which YAML reads as a tag: `!disabled: true`.
+pub(super) fn undenied(key: &str, value: &str) -> String {
+    let disabled = match (key, value) {
+        ("disabled", "false") | ("enabled", "true") => true,
+        ("disabled", "true") | ("enabled", "false") => false,
+        _ => {
+            return "do not just remove the `!`: if it denies what follows, write a value that says the opposite".to_owned();
+        }
+    };
+    format!("write `disabled: {disabled}`, which says the opposite without a sign")
 }
 
 /// Names the comments that hide values: `name: #1` has no value.
@@ -46,6 +62,14 @@ pub(super) fn name_comments(text: &str, findings: &mut [Finding]) {
             finding.help = Some(format!("put it in quotes if it is the value: `{key}: \"{comment}\"`"));
         }
     }
+}
+
+/// Returns the key of a line with a sign that denies it.
+fn denied(lines: &[Line<'_>], at: usize) -> Option<Found> {
+    let line = lines[at];
+    let key = line.key().strip_prefix('!').filter(|key| is_known_key(key))?;
+    let end = line.content + line.key().len();
+    Some(Found::new(at, line.content, end, DENIED, undenied(key, line.plain_value())))
 }
 
 /// A mistake at bytes of a line.

@@ -6,7 +6,7 @@ use crate::document::check::{self, CONDITIONS, condition_example, example, quote
 use crate::document::finding::{Finding, Spot, is_affordable, shown};
 use crate::document::foreign::{self, ForeignKey, Misplaced};
 use crate::document::meant;
-use crate::document::node::{Node, NodeKind, Span, Style, field, is_null};
+use crate::document::node::{Node, NodeKind, Span, Style, field, is_null, scalar};
 use crate::model::{closest, is_one_edit, listed};
 
 /// The known entries of one mapping, each key once.
@@ -29,7 +29,8 @@ impl<'n> Fields<'n> {
             _ => &[],
         };
         lists.iter().filter_map(|list| self.optional(list)).any(|list| {
-            foreign::is_in_items(list.node, name) || name == "disabled" && foreign::has_switch(list.node)
+            foreign::is_in_items(list.name, list.node, name)
+                || name == "disabled" && foreign::has_switch(list.node)
         })
     }
 
@@ -173,7 +174,8 @@ impl ShapeReader<'_> {
         }
         let own = foreign::part_of_content(what, name, all).filter(|own| self.parts.contains(own))?;
         let help = format!("keep one of the two: `content` has `{own}` as well");
-        let is_alone = all.len() == 1;
+        let is_part = |(key, _): &(Node, Node)| scalar(key).is_some_and(|key| CONTENT.contains(&key));
+        let is_alone = !CONTENT.contains(&name) || all.iter().all(is_part);
         let stands_for: &[_] = if is_alone { &["name", "serve", "conditions"] } else { &[] };
         Some(ForeignKey { help, stands_for })
     }

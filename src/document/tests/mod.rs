@@ -16,6 +16,7 @@ mod limits;
 mod mistakes;
 mod mutants;
 mod pictures;
+mod places;
 mod plain;
 mod positions;
 mod predicates;
