@@ -106,6 +106,8 @@ impl ConditionChecker<'_> {
             // In a pattern, brackets are a class.
             let is_text = !predicate.unwrap_or_default().contains("regex");
             let items = if is_text { meant::items(object) } else { None };
+            // A text that begins with, or contains, another one may have its commas.
+            let items = items.or_else(|| meant::enumerated(object).filter(|_| is_equality(kind, predicate)));
             if let Some(items) = items.and_then(|items| meant::list(&items)) {
                 let message = "this text has the form of a list, but it is one object";
                 let help = format!("write `{items}`");
@@ -199,6 +201,10 @@ impl ConditionChecker<'_> {
         let meant = dialects::meant_type(kind)
             .filter(|meant| types.contains(meant))
             .map(|meant| with_predicate(meant, predicate));
+        let share = dialects::is_rollout(kind).then(|| {
+            format!("a share of users is a `split` in the `serve` of a rule{}", check::needs_split())
+        });
+        let meant = meant.or(share);
         let help = meant.or_else(|| suggest(self.findings, kind, types.iter().copied()));
         let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&known))));
         let message = format!("`{}` is not a known type of condition", shown(kind));
@@ -399,6 +405,12 @@ pub(super) fn is_regex(kind: &str, predicate: Option<&str>) -> bool {
     matches!(comparison, Some(Predicate::Text(TextComparison::Regex, _)))
 }
 
+/// Returns whether the objects of such a condition are whole texts or keys of segments.
+fn is_equality(kind: &str, predicate: Option<&str>) -> bool {
+    let comparison = ConditionType::find(kind).zip(predicate).and_then(|(kind, one)| kind.comparison(one));
+    matches!(comparison, Some(Predicate::Text(TextComparison::IsOneOf, _) | Predicate::Membership))
+}
+
 /// The list of objects of a condition or of one side of `between`.
 #[derive(Clone, Copy)]
 struct Side<'a> {
@@ -451,12 +463,15 @@ fn operand<'a>(
                     if object.trim().is_empty() {
                         return "write the number to compare with, such as `18`".to_owned();
                     }
+                    if let Some(help) = several(object, meant::is_decimal) {
+                        return help;
+                    }
                     "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`".to_owned()
                 });
             return Some((&check::NOT_A_NUMBER, "is not a decimal number", help));
         }
         ("semver", true) if !is_semver(object) => {
-            let help = versions::help(object, beside());
+            let help = several(object, is_semver).unwrap_or_else(|| versions::help(object, beside()));
             return Some((&check::BAD_SEMVER, "is not a semantic version", help));
         }
         ("semver", true) if !has_short_numbers(object) => (
@@ -468,6 +483,13 @@ fn operand<'a>(
         _ => return None,
     };
     Some((check, what, help.to_owned()))
+}
+
+/// Returns the help on an object that is a list of objects.
+fn several(object: &str, is_object: impl Fn(&str) -> bool) -> Option<String> {
+    let all = meant::items(object).or_else(|| meant::enumerated(object))?;
+    let all = meant::list(&all).filter(|_| all.iter().all(|one| is_object(one)))?;
+    Some(format!("write `{all}`"))
 }
 
 /// Returns what is wrong with the object of a `datetime` condition. The help has the same time, if it is known.

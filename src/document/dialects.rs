@@ -272,20 +272,51 @@ const IS_AT_MOST: &[Names] = &[AT_MOST, &["numlte", "semverlte", "semverlessthan
 
 /// What other tools call each type.
 const TYPES: &[(&str, Names)] = &[
-    (
-        "number",
-        &["int", "integer", "long", "float", "double", "decimal", "numeric", "num", "count", "percentage"],
-    ),
+    ("number", &["int", "integer", "long", "float", "double", "decimal", "numeric", "num", "count"]),
     ("string", &["str", "text", "varchar", "char", "enum", "bool", "boolean", "regex", "email", "uuid"]),
     ("semver", &["version", "semanticversion", "ver", "semversion"]),
     ("datetime", &["date", "time", "timestamp", "instant", "datetimetz"]),
     ("segment", &["segmentmatch", "group", "cohort", "audience", "usergroup"]),
 ];
 
+/// What follows the type in the name of one: `STRING_COMPARISON_TYPE` of Flipt.
+const TYPE_ENDS: &[&str] = &["comparisontype", "comparison", "constrainttype", "constraint", "type"];
+
 /// Returns the type that another tool calls `word`.
 pub(super) fn meant_type(word: &str) -> Option<&'static str> {
     let plain = plain(word);
-    TYPES.iter().find(|(_, names)| names.contains(&plain.as_str())).map(|(kind, _)| *kind)
+    let bare = TYPE_ENDS.iter().find_map(|end| plain.strip_suffix(end)).filter(|bare| !bare.is_empty());
+    let is_meant = |(kind, names): &&(&str, Names)| {
+        bare == Some(*kind)
+            || names.contains(&plain.as_str())
+            || bare.is_some_and(|bare| names.contains(&bare))
+    };
+    TYPES.iter().find(is_meant).map(|(kind, _)| *kind)
+}
+
+/// What other tools call a share of users in place of the type of a condition.
+const ROLLOUT_TYPES: Names = &[
+    "percentage",
+    "percent",
+    "percentagerollout",
+    "percentrollout",
+    "rollout",
+    "gradualrollout",
+    "gradualrolloutrandom",
+    "gradualrolloutsessionid",
+    "gradualrolloutuserid",
+    "flexiblerollout",
+    "rolloutpercentage",
+    "thresholdrollout",
+    "threshold",
+    "fractional",
+    "split",
+];
+
+/// Returns whether a type of another tool is a share of users.
+pub(super) fn is_rollout(word: &str) -> bool {
+    let plain = plain(word);
+    ROLLOUT_TYPES.contains(&plain.trim_end_matches("type"))
 }
 
 /// Returns the types of conditions with a predicate of this name, with the predicate.
@@ -660,6 +691,16 @@ mod tests {
             ("time", Some("datetime")),
             ("bool", Some("string")),
             ("cohort", Some("segment")),
+            ("STRING_COMPARISON_TYPE", Some("string")),
+            ("NUMBER_COMPARISON_TYPE", Some("number")),
+            ("NUMBER_COMPARISON", Some("number")),
+            ("DATETIME_COMPARISON_TYPE", Some("datetime")),
+            ("BOOLEAN_COMPARISON_TYPE", Some("string")),
+            ("BOOLEAN_COMPARISON", Some("string")),
+            ("NumberType", Some("number")),
+            ("ENTITY_ID_COMPARISON_TYPE", None),
+            ("type", None),
+            ("percentage", None),
             ("geo", None),
         ] {
             assert_eq!(meant_type(word), expected, "{word}");

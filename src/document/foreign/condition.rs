@@ -1,7 +1,9 @@
 //! Conditions in the notation of another tool.
 
 use super::ForeignKey;
+use super::expression;
 use super::names::own_of;
+use super::serve::ReadVariations;
 use crate::document::check::quoted as in_backticks;
 use crate::document::compared::ComparedObject;
 use crate::document::dialects;
@@ -18,6 +20,11 @@ pub(super) fn comparison(
     value: &Node,
     beside: &[(Node, Node)],
 ) -> Option<ForeignKey> {
+    if let [_] = beside
+        && let Some(help) = expression::logic(name, value)
+    {
+        return Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] });
+    }
     let is_attribute = matches!(plain, "key" | "name") || own_of("a condition", plain).is_none();
     if beside.len() == 1 && is_attribute {
         let help = match shorthand(name, value) {
@@ -29,7 +36,7 @@ pub(super) fn comparison(
         };
         return Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] });
     }
-    let objects = objects_of(value)?;
+    let objects = compared_with(value, name)?;
     let kind = field(beside, "type").and_then(scalar);
     let has_predicate = ["predicate", "operator", "op"].iter().any(|name| field(beside, name).is_some());
     let has_objects = field(beside, "objects").is_some();
@@ -51,7 +58,7 @@ pub(super) fn comparison(
 
 /// Returns what `segment` means in a condition: its type and what it compares with.
 pub(super) fn segment(value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
-    let objects = format!("objects: [{}]", objects_of(value)?);
+    let objects = format!("objects: [{}]", compared_with(value, "is in")?);
     let parts = [("type", "type: segment"), ("predicate", "predicate: is in"), ("objects", &objects)];
     let missing: Vec<&str> =
         parts.into_iter().filter(|(name, _)| field(beside, name).is_none()).map(|(_, part)| part).collect();
@@ -74,7 +81,7 @@ pub(super) fn shorthand(subject: &str, values: &Node) -> Option<String> {
     if let NodeKind::Mapping(entries) = &values.kind {
         let [(predicate, values)] = entries.as_slice() else { return None };
         let types = dialects::other_types("", scalar(predicate)?);
-        let (texts, objects) = (texts_of(values)?, objects_of(values)?);
+        let (texts, objects) = (texts_of(values)?, compared_with(values, scalar(predicate)?)?);
         let (kind, predicate) = types.iter().find(|(kind, _)| texts.iter().all(|one| takes(kind, one)))?;
         let is_pattern = *predicate == "contains" && objects.contains('%');
         return (!is_pattern).then(|| write(kind, &quoted(predicate), &objects));
@@ -89,7 +96,12 @@ pub(super) fn shorthand(subject: &str, values: &Node) -> Option<String> {
             return Some(write("number", &quoted(predicate), &quoted(&number)));
         }
     }
-    let objects = objects_of(values).filter(|_| texts.iter().all(|one| is_plain(one)))?;
+    let texts = match texts.as_slice() {
+        [one] => several(one).unwrap_or(texts),
+        _ => texts,
+    };
+    let objects =
+        meant::list(&texts).filter(|_| !texts.is_empty() && texts.iter().all(|one| is_plain(one)))?;
     let are_numbers = is_unquoted(values) && texts.iter().all(|one| takes("number", one));
     Some(match are_numbers {
         // Two numbers can be a range.
@@ -105,7 +117,7 @@ fn in_condition(predicate: &str) -> String {
 }
 
 /// Returns whether a text has no sign that compares elsewhere: a range, a negation, a pattern.
-fn is_plain(text: &str) -> bool {
+pub(super) fn is_plain(text: &str) -> bool {
     let signs = ['!', '=', '<', '>', '^', '~', '≠', '≤', '≥', '/', '%'];
     let lower = text.to_lowercase();
     let is_sign = text.starts_with(signs)
@@ -123,7 +135,7 @@ fn is_unquoted(values: &Node) -> bool {
 }
 
 /// Returns whether a condition of this type can have the object.
-fn takes(kind: &str, object: &str) -> bool {
+pub(in crate::document) fn takes(kind: &str, object: &str) -> bool {
     match kind {
         "number" => object.parse::<f64>().is_ok(),
         "semver" => is_semver(object),
@@ -135,6 +147,25 @@ fn takes(kind: &str, object: &str) -> bool {
 /// Returns a text, or several, as they stand between the brackets of a list.
 pub(super) fn objects_of(value: &Node) -> Option<String> {
     meant::list(&texts_of(value)?).filter(|objects| !objects.is_empty())
+}
+
+/// Returns the same; a text in which a predicate of equality finds several objects is a list.
+pub(super) fn compared_with(value: &Node, predicate: &str) -> Option<String> {
+    let types = dialects::other_types("", predicate);
+    let equals = ["is one of", "is not any of", "is in", "is not in", "=", "!="];
+    let is_equality = types.iter().all(|(_, own)| equals.contains(own));
+    match &value.kind {
+        NodeKind::Scalar(text, _) if is_equality => match several(text) {
+            Some(items) => meant::list(&items),
+            None => objects_of(value),
+        },
+        _ => objects_of(value),
+    }
+}
+
+/// Returns the objects of a text that is a list.
+fn several(text: &str) -> Option<Vec<String>> {
+    meant::items(text).or_else(|| meant::enumerated(text))
 }
 
 fn texts_of(value: &Node) -> Option<Vec<String>> {
@@ -164,6 +195,27 @@ pub(in crate::document) fn values(entries: &[(Node, Node)]) -> Option<String> {
         (!is_null(text)).then(|| text.to_owned())
     });
     meant::list(&texts.collect::<Option<Vec<_>>>()?).filter(|list| !list.is_empty())
+}
+
+/// A condition whose type is a share of users, which is none here: its type, and the help on it.
+pub(in crate::document) fn share<'n>(
+    node: &'n Node,
+    variations: &ReadVariations,
+) -> Option<(&'n Node, String)> {
+    const SHARES: &[&str] =
+        &["percentage", "percent", "rollout", "weight", "threshold", "value", "values", "objects"];
+    let NodeKind::Mapping(entries) = &node.kind else { return None };
+    let kind = field(entries, "type")?;
+    let is_complete = ["subject", "predicate", "objects"].iter().all(|name| field(entries, name).is_some());
+    if is_complete || !scalar(kind).is_some_and(dialects::is_rollout) {
+        return None;
+    }
+    let share = SHARES.iter().find_map(|name| field(entries, name)).map(|share| match &share.kind {
+        NodeKind::Sequence(items) if items.len() == 1 => &items[0],
+        _ => share,
+    });
+    let split = share.map_or_else(|| variations.any_split(), |share| variations.rollout(share, None));
+    Some((kind, format!("a rule has this in its `serve`, not in a condition: {split}")))
 }
 
 /// Returns the types that a condition can have: those with its predicate, and with its objects if several have

@@ -7,6 +7,7 @@
 mod condition;
 mod content;
 mod expectation;
+mod expression;
 mod list;
 pub(super) mod names;
 mod place;
@@ -14,9 +15,10 @@ mod prerequisite;
 mod rule;
 mod serve;
 
-pub(super) use condition::{missing_type, object, types, values};
+pub(super) use condition::{missing_type, object, share, types, values};
 pub(super) use content::{has_switch, part_of_content, switch};
 pub(super) use expectation::{attributes, nested_user};
+pub(super) use expression::{condition_of, variable};
 pub(super) use list::{list_of, not_a_list};
 pub(super) use place::{Misplaced, is_in_items, wrapped};
 pub(super) use prerequisite::{missing_return_type, missing_value, one_value};
@@ -24,8 +26,8 @@ pub(super) use serve::{
     ReadVariations, bare_split, chosen, missing_in_variation, not_a_serve, select, variation,
 };
 
-use self::condition::{comparison, segment};
-use self::names::{SERVES, SHARES, own_of, plain};
+use self::condition::{compared_with, comparison, segment};
+use self::names::{SERVES, SHARES, meant_field, own_of, plain};
 use self::prerequisite::prerequisite;
 use self::rule::SEGMENTS;
 use self::serve::{needs, serve};
@@ -113,7 +115,7 @@ impl UnknownKey<'_> {
 
     fn in_condition(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         match self.plain {
-            "percentage" | "percent" | "rollout" | "rolloutpercentage" | "split" => {
+            "fractional" | "percentage" | "percent" | "rollout" | "rolloutpercentage" | "split" => {
                 let help = format!(
                     "a rule has this in its `serve`, not in a condition: {}",
                     variations.rollout(self.value, None)
@@ -133,8 +135,20 @@ impl UnknownKey<'_> {
                     stands_for: &["type", "subject", "predicate", "objects"],
                 })
             }
-            _ => comparison(self.name, self.plain, self.value, self.beside),
+            _ => comparison(self.name, self.plain, self.value, self.beside).or_else(|| self.boolean()),
         }
+    }
+
+    /// Returns the comparison that a boolean in place of a predicate means, as Flipt has it.
+    fn boolean(&self) -> Option<ForeignKey> {
+        let is_predicate = own_of(self.what, self.plain) == Some(&"predicate");
+        let value = scalar(self.value).filter(|word| is_predicate && matches!(*word, "true" | "false"))?;
+        let has = |own| meant_field(self.beside, self.what, own).is_some();
+        let is_alone = field(self.beside, "predicate").is_none() && !has("objects");
+        is_alone.then(|| {
+            let help = format!("write `predicate: is one of, objects: [\"{value}\"]` instead");
+            ForeignKey { help, stands_for: &["predicate", "objects"] }
+        })
     }
 
     fn in_variation(&self, variations: &ReadVariations) -> Option<ForeignKey> {
@@ -289,10 +303,11 @@ impl UnknownKey<'_> {
                     "write `rules` instead, as a list: each rule has `name`, `conditions` and `serve`".to_owned()
                 }
             },
-            ("conditions", NodeKind::Scalar(text, _)) if !is_null(text) => {
-                "write `conditions` instead, as a list: each condition has `type`, `subject`, `predicate` and `objects`"
-                    .to_owned()
-            }
+            ("conditions", NodeKind::Scalar(text, _)) if !is_null(text) => match condition_of(self.value) {
+                Some(condition) => format!("write `conditions: [{condition}]` instead"),
+                None => "write `conditions` instead, as a list: each condition has `type`, `subject`, `predicate` and `objects`"
+                    .to_owned(),
+            },
             ("conditions" | "prerequisites" | "variations", _) => {
                 match list_of(own, self.value).or_else(|| not_a_list(own, self.value)) {
                     Some(help) if help.starts_with("write a list: ") => format!("{help} instead"),
@@ -300,7 +315,9 @@ impl UnknownKey<'_> {
                 }
             }
             ("objects", NodeKind::Scalar(text, _)) if !is_null(text) => {
-                format!("write `objects: [{}]` instead", quoted(&shown(text)))
+                let predicate = meant_field(self.beside, self.what, "predicate").and_then(scalar);
+                let objects = compared_with(self.value, predicate.unwrap_or_default());
+                format!("write `objects: [{}]` instead", objects.unwrap_or_else(|| quoted(&shown(text))))
             }
             _ => format!("write `{own}` instead of `{}`", shown(self.name)),
         }

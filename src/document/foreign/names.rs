@@ -199,12 +199,12 @@ pub(super) const SHARES: &[&str] = &[
 ];
 
 /// Returns a key in lower case, without `_` and `-`.
-pub(super) fn plain(name: &str) -> String {
+pub(in crate::document) fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
 /// Returns the key of `what` that other tools call `plain`.
-pub(super) fn own_of(what: &str, plain: &str) -> Option<&'static &'static str> {
+pub(in crate::document) fn own_of(what: &str, plain: &str) -> Option<&'static &'static str> {
     let mut rows = NAMES.iter().chain(SERVES).filter(|(whose, ..)| *whose == what);
     rows.find(|(_, _, names)| names.contains(&plain)).map(|(_, own, _)| own)
 }

@@ -1,6 +1,6 @@
 //! Keys of a rule in the notation of another tool: what it serves, and whom it matches.
 
-use super::condition::{objects_of, shorthand};
+use super::condition::{compared_with, shorthand};
 use super::names::{SHARES, first_of, meant_field, own_of, plain};
 use super::serve::{needs, serve, shares};
 use super::{ForeignKey, ReadVariations, UnknownKey};
@@ -142,7 +142,9 @@ impl Limit {
             let time = rfc3339(time.seconds).replace('Z', "+00:00");
             Some(format!("type: datetime, subject: now, predicate: {predicate}, objects: [\"{time}\"]"))
         };
-        let segment = || Some(format!("type: segment, predicate: is in, objects: [{}]", objects_of(value)?));
+        let segment = || {
+            Some(format!("type: segment, predicate: is in, objects: [{}]", compared_with(value, "is in")?))
+        };
         let (condition, otherwise) = match plain {
             _ if SEGMENTS.contains(&plain) => (segment(), Self::Segments),
             _ if START.contains(&plain) => (time("after"), Self::Time),

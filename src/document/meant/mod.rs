@@ -4,6 +4,7 @@
 //! would change whom a toggle serves.
 
 mod entry;
+mod enumeration;
 mod json;
 mod number;
 mod pattern;
@@ -11,6 +12,7 @@ mod split;
 mod time;
 
 pub(super) use entry::{cut_at_comma, in_braces, is_entry, without_blank, without_colon};
+pub(super) use enumeration::enumerated;
 pub(super) use json::{json, repaired_json};
 pub(super) use number::{almost_number, compared_number, full_number, is_decimal};
 pub(super) use pattern::RegexLiteral;

@@ -34,6 +34,10 @@ impl<'n> Fields<'n> {
         })
     }
 
+    pub(super) fn has_unknown(&self) -> bool {
+        self.has_unknown
+    }
+
     pub(in crate::document) fn optional(&self, name: &str) -> Option<Field<'n>> {
         self.entries.iter().find(|field| field.name == name).copied()
     }
@@ -290,6 +294,11 @@ fn misspelled(
 /// Returns the help on a value in place of a list.
 fn not_a_list(field: &Field<'_>) -> Option<String> {
     let (name, value) = (field.name, &field.node.kind);
+    if let ("conditions", NodeKind::Scalar(..)) = (name, value)
+        && let Some(condition) = foreign::condition_of(field.node)
+    {
+        return Some(format!("write what the rule compares: `conditions: [{condition}]`"));
+    }
     let objects = match (name, value) {
         ("objects" | "rightObjects", NodeKind::Scalar(text, _)) => objects_in(text),
         ("objects" | "rightObjects", NodeKind::Mapping(entries)) => foreign::values(entries),
@@ -353,7 +362,8 @@ fn objects_in(text: &str) -> Option<String> {
         let items: Vec<String> = items.map(str::to_owned).collect();
         (items.len() > 1 && items.iter().all(|item| !item.is_empty())).then_some(items)
     };
-    meant::list(&meant::items(text).or_else(by_comma).or_else(one)?)
+    let enumerated = || meant::enumerated(text);
+    meant::list(&meant::items(text).or_else(enumerated).or_else(by_comma).or_else(one)?)
 }
 
 /// What other tools call a split.

@@ -13,11 +13,12 @@ pub(super) use scalar::{boolean, has_odd_ends, text, wrong_type};
 use self::fields::Fields;
 use self::scalar::{TEMPLATE, template};
 use super::check::{self, condition_example};
+use super::dialects;
 use super::finding::{Finding, add, is_affordable, shown};
 use super::foreign::{self, ReadVariations};
 use super::node::{Node, NodeKind, Span, Style, field, is_null, quoted};
 use super::resolve::{RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawVariation, Text};
-use crate::model::closest;
+use crate::model::{ConditionType, closest};
 
 pub(super) const DOCUMENT: &[&str] = &["disabled", "content"];
 pub(super) const CONTENT: &[&str] =
@@ -175,11 +176,20 @@ impl ShapeReader<'_> {
     }
 
     fn condition(&mut self, field: &Field<'_>) -> Option<RawCondition> {
+        if let Some((kind, help)) = foreign::share(field.node, &self.variations) {
+            let name = match &kind.kind {
+                NodeKind::Scalar(text, _) => shown(text),
+                _ => String::new(),
+            };
+            let message = format!("a condition compares an attribute, and `{name}` is a share of users");
+            self.add(Finding::at(&check::WRONG_TYPE, kind.span, message).help(help));
+            return None;
+        }
         let fields = self.item(field, "a condition", CONDITION)?;
         let found = self.findings.len();
         let kind = self.condition_type(&fields);
         let (kind, meant) = match kind {
-            Ok(kind) => (kind.clone(), kind),
+            Ok(kind) => (kind.clone(), kind.as_deref().and_then(known_type).map(str::to_owned)),
             Err(meant) => (None, meant.map(str::to_owned)),
         };
         let subject = match meant.as_deref() {
@@ -237,6 +247,8 @@ impl ShapeReader<'_> {
         kind: Option<&str>,
         name: &'static str,
     ) -> Option<Field<'n>> {
+        // The values may stand below another key.
+        let kind = kind.filter(|_| name != "objects" || !fields.has_unknown());
         self.required_as(fields, name, condition_example(kind, name))
     }
 
@@ -311,7 +323,12 @@ impl ShapeReader<'_> {
         known: &[&'static str],
     ) -> Option<Fields<'n>> {
         let fields = self.fields(field.node, field.key, what, known);
-        if fields.is_none() {
+        let is_condition = what == "a condition";
+        let written = is_condition.then(|| foreign::condition_of(field.node)).flatten();
+        if let Some(condition) = written {
+            let problem = wrong_type(field.name, &field.node.kind, "a list of mappings", None);
+            self.problem(field, problem.map(|problem| problem.help(says_the_same(&condition))));
+        } else if fields.is_none() {
             let help = match (what, template(&field.node.kind)) {
                 (_, Some(_)) => Some(TEMPLATE),
                 ("a condition", _) => Some(
@@ -344,5 +361,18 @@ impl ShapeReader<'_> {
     fn optional_text(&mut self, fields: &Fields<'_>, name: &'static str) -> Option<String> {
         let field = fields.optional(name)?;
         self.text(&field)
+    }
+}
+
+/// Returns the type that a word is, or that another tool calls so.
+fn known_type(word: &str) -> Option<&'static str> {
+    ConditionType::find(word).map(|kind| kind.name).or_else(|| dialects::meant_type(word))
+}
+
+/// Returns the help on a text in place of a condition that means `condition`.
+fn says_the_same(condition: &str) -> String {
+    match condition.contains('…') {
+        true => format!("write a condition that says the same: `{condition}`"),
+        false => format!("write `{condition}`"),
     }
 }

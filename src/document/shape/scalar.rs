@@ -188,6 +188,10 @@ fn as_text(name: &str, value: &NodeKind) -> String {
             Some(object) => format!("write `{}`", quoted(&shown(&object))),
             None => "if it is text, put it in quotes".to_owned(),
         },
+        ("subject", NodeKind::Mapping(entries)) => match foreign::variable(entries) {
+            Some(attribute) => format!("write `subject: {}`", quoted(&shown(attribute))),
+            None => "write the name of the attribute alone: `subject: …`".to_owned(),
+        },
         (_, NodeKind::Mapping(entries)) => match entries.as_slice() {
             [(Node { kind: NodeKind::Scalar(key, _), .. }, Node { kind: NodeKind::Scalar(text, _), .. })]
                 if matches!(key.as_str(), "value" | "name" | "key" | "id" | "variation")

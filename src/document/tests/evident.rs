@@ -392,3 +392,25 @@ fn a_serve_with_several_choices_has_a_help_with_each_of_them() {
     let help = written(serve, &format!("serve: {{ variation: \"on\", split: {{ {} }} }}", many.join(", ")));
     assert_eq!(help, "keep `variation: \"on\"`, and remove the rest");
 }
+
+/// A share of users is not a number that conditions compare.
+#[test]
+fn a_share_of_users_in_place_of_a_condition_is_a_split() {
+    for own in [
+        "{ type: percentage, percentage: 10 }",
+        "{ type: percentage, value: 10 }",
+        "{ type: rollout, objects: [10] }",
+        "{ type: flexibleRollout, rollout: 10% }",
+        "{ type: THRESHOLD_ROLLOUT_TYPE, threshold: 10 }",
+        "{ type: percentage, subject: userId, value: 10 }",
+    ] {
+        let help = written(BETWEEN, own);
+        assert!(help.starts_with("a rule has this in its `serve`, not in a condition"), "{own}: {help}");
+        assert!(help.contains("split: { \"on\": 10, \"off\": 90 }"), "{own}: {help}");
+    }
+    let help = written(BETWEEN, "{ type: percentage }");
+    assert!(help.contains('…'), "{help}");
+    let own = "{ type: percentage, subject: user, predicate: \"<\", objects: [10] }";
+    let help = written(BETWEEN, own);
+    assert!(help.starts_with("a share of users is a `split` in the `serve` of a rule"), "{help}");
+}

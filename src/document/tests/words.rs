@@ -673,3 +673,250 @@ fn a_prerequisite_in_another_form_keeps_its_value() {
         "write a list: `prerequisites: [{ key: \"b\", type: boolean, value: \"true\" }, { key: \"c\", type: string, value: \"red\" }]`"
     );
 }
+
+const CONDITION: &str = "{ type: string, subject: country, predicate: is one of, objects: [AT] }";
+
+/// An example in the place of an expression could say the opposite of what stands there.
+#[test]
+fn an_expression_is_written_as_a_condition_that_says_the_same_or_in_words() {
+    for (own, condition) in [
+        ("\"country NOT IN ('AT')\"", "string, country, is not any of, [AT]"),
+        ("\"country not in ['AT', 'CH']\"", "string, country, is not any of, [AT, CH]"),
+        ("\"country IN (AT, CH)\"", "string, country, is one of, [AT, CH]"),
+        ("country = 'AT'", "string, country, is one of, [AT]"),
+        ("country == \"AT\"", "string, country, is one of, [AT]"),
+        ("country != AT", "string, country, is not any of, [AT]"),
+        ("country <> 'AT'", "string, country, is not any of, [AT]"),
+        ("country is not 'AT'", "string, country, is not any of, [AT]"),
+        ("country is one of (AT)", "string, country, is one of, [AT]"),
+        ("\"NOT country = 'AT'\"", "string, country, is not any of, [AT]"),
+        ("not (country eq \"AT\")", "string, country, is not any of, [AT]"),
+        ("\"!(country == 'AT')\"", "string, country, is not any of, [AT]"),
+        ("(country == \"AT\")", "string, country, is one of, [AT]"),
+        ("age < 21", "number, age, <, [21]"),
+        ("age>=21", "number, age, >=, [21]"),
+        ("\"not age < 21\"", "number, age, >=, [21]"),
+        ("age = 21", "number, age, =, [21]"),
+        ("age in (21, 22)", "number, age, =, [21, 22]"),
+        ("plan = \"21\"", "string, plan, is one of, [21]"),
+        ("app >= 1.2.3", "semver, app, >=, [1.2.3]"),
+        ("now after 2026-12-01T09:00:00+00:00", "datetime, now, after, [2026-12-01T09:00:00+00:00]"),
+        ("mail ends with '@acme.com'", "string, mail, ends with, [@acme.com]"),
+        ("mail does not end with '@acme.com'", "string, mail, does not end with, [@acme.com]"),
+        ("mail startsWith \"a\"", "string, mail, starts with, [a]"),
+        ("mail =~ '^a'", "string, mail, matches regex, [^a]"),
+        ("beta == true", "string, beta, is one of, [true]"),
+        ("{ \"in\": [{ var: country }, [AT, CH]] }", "string, country, is one of, [AT, CH]"),
+        ("{ \"==\": [{ var: country }, AT] }", "string, country, is one of, [AT]"),
+        ("{ \"!=\": [{ var: [country] }, AT] }", "string, country, is not any of, [AT]"),
+        ("{ \"<\": [{ var: age }, 21] }", "number, age, <, [21]"),
+        ("{ \"!\": { in: [{ var: country }, [AT]] } }", "string, country, is not any of, [AT]"),
+        ("{ starts_with: [{ var: mail }, a] }", "string, mail, starts with, [a]"),
+        ("[country, notIn, [AT]]", "string, country, is not any of, [AT]"),
+        ("[age, \"<\", 21]", "number, age, <, [21]"),
+        ("{ sem_ver: [{ var: app }, \">=\", 1.2.3] }", "semver, app, >=, [1.2.3]"),
+    ] {
+        let (_, help) = only(&DOCUMENT.replace(CONDITION, own));
+        let form = format!("{{ {} }}", written(&help).trim_matches(['{', '}', ' ']));
+        let parts: Vec<&str> = condition.splitn(4, ", ").collect();
+        let fixed = featureprobe(&DOCUMENT.replace(CONDITION, &form));
+        assert!(
+            help.starts_with("write `") && fixed.payload.is_some(),
+            "{own}: {help}: {:#?}",
+            fixed.diagnostics
+        );
+        let objects = parts[3].trim_matches(['[', ']']).split(", ").map(|one| format!("\"{one}\""));
+        let objects = objects.collect::<Vec<_>>().join(", ");
+        let predicate = if parts[2].starts_with(['<', '>', '=']) {
+            format!("\"{}\"", parts[2])
+        } else {
+            parts[2].to_owned()
+        };
+        let expected = format!(
+            "{{ type: {}, subject: \"{}\", predicate: {predicate}, objects: [{objects}] }}",
+            parts[0], parts[1]
+        );
+        assert_eq!(form, expected, "{own}");
+    }
+    for own in [
+        "country == \"AT\" and plan == \"pro\"",
+        "country == \"AT\" || plan == \"pro\"",
+        "country in (AT) or plan in (pro)",
+        "admin in roles",
+        "\"'AT' in countries\"",
+        "country is null",
+        "country is not null",
+        "!country == \"AT\"",
+        "age > limit",
+        "age between 18 and 65",
+        "not (country == \"AT\" and age > 18)",
+        "now > 2026-12-01T09:00:00+00:00",
+        "now after 2026-12-01",
+        "mail like '%@acme.com'",
+        "startsWith(mail, 'a')",
+        "if country == \"AT\"",
+        "everyone else",
+        "{ \"in\": [AT, { var: countries }] }",
+        "{ \"!\": [{ var: country }] }",
+        "{ if: [{ \"==\": [{ var: country }, AT] }, a, b] }",
+        "[country, AT]",
+        "[country, resembles, AT]",
+        "{ \"<\": [18, { var: age }, 65] }",
+    ] {
+        let own = if own.starts_with(['{', '[', '"']) {
+            own.to_owned()
+        } else {
+            format!("'{}'", own.replace('\'', "''"))
+        };
+        let (_, help) = only(&DOCUMENT.replace(CONDITION, &own));
+        assert!(help.contains("says the same: `{ type: …, ") && !help.contains("AT"), "{own}: {help}");
+    }
+    let list =
+        "conditions:\n        - { type: string, subject: country, predicate: is one of, objects: [AT] }";
+    for (own, expected) in [
+        ("conditions: country != \"AT\"", "predicate: is not any of"),
+        ("conditions: country is null", "predicate: …"),
+        ("if: country != \"AT\"", "predicate: is not any of"),
+        ("when: age > 18 and beta", "predicate: …"),
+    ] {
+        let (_, help) = only(&DOCUMENT.replace(list, own));
+        assert!(help.contains("`conditions: [{ type: ") && help.contains(expected), "{own}: {help}");
+        if !help.contains('…') {
+            assert_eq!(errors(&DOCUMENT.replace(list, written(&help))), [], "{help}");
+        }
+    }
+}
+
+#[test]
+fn a_variable_in_place_of_an_attribute_is_its_name() {
+    for own in [
+        "{ var: country }",
+        "{ var: [country] }",
+        "{ attribute: country }",
+        "{ key: country }",
+        "{ name: country }",
+    ] {
+        let (_, help) = only(&DOCUMENT.replace("subject: country", &format!("subject: {own}")));
+        assert_eq!(help, "write `subject: \"country\"`", "{own}");
+        assert_eq!(errors(&DOCUMENT.replace("subject: country", written(&help))), []);
+    }
+    for own in ["{ var: [country, AT] }", "{ kind: user, key: country }", "{ a: b }"] {
+        let (_, help) = only(&DOCUMENT.replace("subject: country", &format!("subject: {own}")));
+        assert_eq!(help, "write the name of the attribute alone: `subject: …`", "{own}");
+    }
+}
+
+/// The types of Flipt have an end of their own.
+#[test]
+fn a_type_with_an_end_is_one_of_ours() {
+    for end in ["_COMPARISON_TYPE", "_COMPARISON", "_TYPE"] {
+        for (word, own, fixed) in [
+            ("STRING", "predicate: prefix, objects: [A]", "type: string, predicate: starts with"),
+            ("NUMBER", "predicate: lte, objects: [18]", "type: number, predicate: \"<=\""),
+            ("BOOLEAN", "predicate: eq, objects: [\"true\"]", "type: string, predicate: is one of"),
+            ("DATETIME", "predicate: after, objects: [\"2026-12-01T09:00:00+00:00\"]", "datetime"),
+        ] {
+            let (_, help) =
+                only(&DOCUMENT.replace(CONDITION, &format!("{{ type: {word}{end}, subject: a, {own} }}")));
+            assert_eq!(written(&help), fixed, "{word}{end}: {help}");
+            let (_, objects) = own.split_once(", ").unwrap();
+            let fixed = if fixed.contains(':') {
+                fixed.to_owned()
+            } else {
+                format!("type: {fixed}, predicate: after")
+            };
+            assert_eq!(
+                errors(&DOCUMENT.replace(CONDITION, &format!("{{ {fixed}, subject: a, {objects} }}"))),
+                []
+            );
+        }
+    }
+}
+
+/// Flipt compares a boolean without a value, and a help is never an example of another type.
+#[test]
+fn what_a_condition_of_another_tool_lacks_is_one_of_its_type() {
+    let own = "{ type: BOOLEAN_COMPARISON_TYPE, subject: beta, operator: \"true\" }";
+    let found = errors(&DOCUMENT.replace(CONDITION, own));
+    let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+    let [kind, operator] = helps.as_slice() else { panic!("{helps:?}") };
+    assert!(kind.starts_with("did you mean `string`?"), "{kind}");
+    assert_eq!(*operator, "write `predicate: is one of, objects: [\"true\"]` instead");
+    let fixed = format!("{{ type: string, subject: beta, {} }}", written(operator));
+    assert_eq!(errors(&DOCUMENT.replace(CONDITION, &fixed)), []);
+    for (kind, example) in
+        [("STRING_COMPARISON_TYPE", "is one of"), ("DATETIME_COMPARISON", "after"), ("geo", "each type")]
+    {
+        let found = errors(&DOCUMENT.replace(CONDITION, &format!("{{ type: {kind}, subject: a }}")));
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert!(helps.iter().any(|help| help.contains(example)), "{kind}: {helps:?}");
+        assert!(
+            !helps.iter().any(|help| help.contains("18") || help.contains("`predicate: \">\"`")),
+            "{kind}: {helps:?}"
+        );
+    }
+}
+
+/// Several words in one object match nobody.
+#[test]
+fn an_enumeration_in_a_text_is_a_list() {
+    for text in ["AT, CH", "AT,CH", "AT;CH", "(AT, CH)", "('AT', 'CH')", "{AT, CH}", "AT\\nCH", "AT\\nCH\\n"]
+    {
+        for (place, predicate) in [
+            ("string, subject: country", "is one of"),
+            ("string, subject: country", "is not any of"),
+            ("segment", "is in"),
+        ] {
+            let own =
+                |objects: &str| format!("{{ type: {place}, predicate: {predicate}, objects: {objects} }}");
+            let found =
+                featureprobe(&DOCUMENT.replace(CONDITION, &own(&format!("[\"{text}\"]")))).diagnostics;
+            let [one] = &found[..] else { panic!("{text}: {found:#?}") };
+            assert_eq!(
+                (one.id, one.help.as_deref()),
+                ("list-in-text", Some("write `\"AT\", \"CH\"`")),
+                "{text}"
+            );
+            let fixed = featureprobe(&DOCUMENT.replace(CONDITION, &own("[\"AT\", \"CH\"]")));
+            assert_eq!(fixed.diagnostics, [], "{text}");
+            // The same text without brackets.
+            let (_, help) = only(&DOCUMENT.replace(CONDITION, &own(&format!("\"{text}\""))));
+            assert_eq!(written(&help), "objects: [\"AT\", \"CH\"]", "{text}");
+        }
+        for (own, fixed) in [
+            (
+                format!("{{ type: string, subject: country, operator: IN, values: \"{text}\" }}"),
+                "objects: [\"AT\", \"CH\"]",
+            ),
+            (
+                format!("{{ segment: \"{text}\" }}"),
+                "type: segment, predicate: is in, objects: [\"AT\", \"CH\"]",
+            ),
+            (
+                format!("{{ country: \"{text}\" }}"),
+                "type: string, subject: \"country\", predicate: is one of, objects: [\"AT\", \"CH\"]",
+            ),
+        ] {
+            let found = errors(&DOCUMENT.replace(CONDITION, &own));
+            let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+            assert!(helps.iter().any(|help| written(help) == fixed), "{own}: {helps:?}");
+        }
+    }
+    for own in [
+        "is one of, objects: [\"Smith, John\", \"Vienna, Austria\", \"49,90\", \"hello, world\"]",
+        "starts with, objects: [\"AT, CH\"]",
+        "contains, objects: [\"AT, CH\", \"a|b\"]",
+        "matches regex, objects: [\"AT|CH\", \"a{1,2}\", \"(a|b)\"]",
+    ] {
+        let own = format!("{{ type: string, subject: country, predicate: {own} }}");
+        assert_eq!(featureprobe(&DOCUMENT.replace(CONDITION, &own)).diagnostics, [], "{own}");
+    }
+    for objects in ["\"18;21\"", "\"18, 21\"", "\"(18, 21)\""] {
+        let own = format!("{{ type: number, subject: age, predicate: \"=\", objects: [{objects}] }}");
+        assert_eq!(only(&DOCUMENT.replace(CONDITION, &own)).1, "write `\"18\", \"21\"`");
+    }
+    let (_, help) = only(&DOCUMENT.replace(CONDITION, "{ country: { not_in: \"AT, CH\" } }"));
+    assert!(help.ends_with("predicate: \"is not any of\", objects: [\"AT\", \"CH\"]`"), "{help}");
+    let own = "{ type: semver, subject: app, predicate: \"=\", objects: [\"1.2.3, 1.2.4\"] }";
+    assert_eq!(only(&DOCUMENT.replace(CONDITION, own)).1, "write `\"1.2.3\", \"1.2.4\"`");
+}
