@@ -319,6 +319,16 @@ pub(super) fn is_rollout(word: &str) -> bool {
     ROLLOUT_TYPES.contains(&plain.trim_end_matches("type"))
 }
 
+/// Returns the predicate that `word` is or names, without a guess, of conditions of this type.
+pub(super) fn exact(kind: &str, word: &str) -> Option<&'static str> {
+    other_types("", word).into_iter().find(|(own, _)| *own == kind).map(|(_, predicate)| predicate)
+}
+
+/// Returns whether a word is or names `between`.
+pub(super) fn is_between(word: &str) -> bool {
+    BETWEEN.contains(&plain(word).as_str())
+}
+
 /// Returns the types of conditions with a predicate of this name, with the predicate.
 pub(super) fn other_types(kind: &str, word: &str) -> Vec<(&'static str, &'static str)> {
     let plain = plain(word);

@@ -393,7 +393,9 @@ pub(super) fn sides_help(condition: &RawCondition) -> String {
         [one, other] => [*other, *one],
         [one] if right_objects.is_empty() && is_range([one, high]) => [*one, high],
         [one] if is_range([low, one]) => [low, *one],
-        _ => [low, high],
+        [_] => [low, high],
+        // Only the author knows them, or which belong to which side.
+        _ => ["…", "…"],
     };
     let quoted =
         |text: &str| if text.chars().all(char::is_alphabetic) { text.to_owned() } else { quoted(text) };

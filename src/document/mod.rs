@@ -231,7 +231,7 @@ impl File<'_> {
     fn checked(&self, tree: &Syntax<'_>) -> Document {
         let mut findings = tree.findings.clone();
         let mut document = RawDocument::default();
-        let evident = tree.root.as_ref().and_then(|root| evident::evident(root, &mut findings));
+        let evident = tree.root.as_ref().and_then(|root| evident::evident(root, self.kind, &mut findings));
         let root = evident.as_ref().or(tree.root.as_ref());
         match root.filter(|root| !is_empty(root)) {
             Some(root) => {

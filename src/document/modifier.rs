@@ -13,16 +13,12 @@ use super::node::{Node, NodeKind, field, quoted, scalar};
 /// the key in lower case, without `_` and `-`.
 pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
     match (what, plain) {
-        ("a condition", "inverted" | "invert" | "negate" | "negated" | "not") if !is_of_mappings(value) => {
-            Some(negation(value, beside))
-        }
-        ("a prerequisite", "inverted" | "invert" | "negate" | "negated" | "not") => {
-            Some(other_value(truth(value), beside))
-        }
+        ("a condition", word) if is_negation(word) && !is_of_mappings(value) => Some(negation(value, beside)),
+        ("a prerequisite", word) if is_negation(word) => Some(other_value(truth(value), beside)),
         ("a prerequisite", "predicate" | "operator" | "op" | "comparator" | "comparison") => {
             Some(compared_value(scalar(value)?, beside))
         }
-        ("a rule", "inverted" | "invert" | "negate" | "negated" | "not") => {
+        ("a rule", word) if is_negation(word) => {
             let help = match truth(value) {
                 Some(false) => "remove it: nothing reverses a rule here",
                 _ => REVERSED,
@@ -78,6 +74,11 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
         }
         _ => None,
     }
+}
+
+/// Returns whether a key in lower case, without `_` and `-`, reverses what has it.
+pub(super) fn is_negation(plain: &str) -> bool {
+    matches!(plain, "inverted" | "invert" | "negate" | "negated" | "not")
 }
 
 const REVERSED: &str = "do not just remove it: it reverses what the rule matches. The predicates of conditions say the opposite, \

@@ -16,7 +16,7 @@ pub(super) fn help(object: &str, beside: Option<Beside<'_>>) -> String {
 }
 
 /// Returns what a text compares with.
-fn compared(text: &str) -> Option<ComparedObject> {
+pub(super) fn compared(text: &str) -> Option<ComparedObject> {
     match range(text) {
         Some((low, high)) => Some(ComparedObject::Range { low, high, is_open: true }),
         None => comparison(text),
@@ -24,7 +24,7 @@ fn compared(text: &str) -> Option<ComparedObject> {
 }
 
 /// Returns the version that a text has without a leading `v`, and with zeros for the numbers that lack.
-fn complete(text: &str) -> Option<String> {
+pub(super) fn complete(text: &str) -> Option<String> {
     let text = text.strip_prefix(['v', 'V']).unwrap_or(text).trim_start();
     let end = text.find(['-', '+']).unwrap_or(text.len());
     let (core, suffix) = text.split_at(end);

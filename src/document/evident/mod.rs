@@ -2,30 +2,38 @@
 //!
 //! Some mistakes tear one part of a document into several: a dash too many, brackets that are missing. Each piece would
 //! have findings, and who followed them all would get another meaning. Here, such a part is put together and gets one
-//! error, so that the checks see what is meant. A part that could mean something else stays as it is.
+//! error, so that the checks see what is meant. A `between` whose bounds have another form is such a part. One that could mean
+//! something else stays as it is.
 
+mod between;
 mod dashes;
 mod objects;
 
 use super::finding::Finding;
 use super::node::{Node, NodeKind, scalar};
+use crate::model::ServiceKind;
 
 /// Returns `root` with what is put together, and adds a finding for each such part; none if nothing is.
-pub(super) fn evident(root: &Node, findings: &mut Vec<Finding>) -> Option<Node> {
-    part("", root, findings)
+pub(super) fn evident(root: &Node, service: ServiceKind, findings: &mut Vec<Finding>) -> Option<Node> {
+    part("", root, service, findings)
 }
 
 /// Does the same for the value of the key `name`, or for an item of its list.
-fn part(name: &str, node: &Node, findings: &mut Vec<Finding>) -> Option<Node> {
+fn part(name: &str, node: &Node, service: ServiceKind, findings: &mut Vec<Finding>) -> Option<Node> {
     let own = match &node.kind {
         NodeKind::Mapping(entries) => objects::listed(entries, findings).map(NodeKind::Mapping),
-        NodeKind::Sequence(items) => dashes::joined(name, items, findings).map(NodeKind::Sequence),
+        NodeKind::Sequence(items) => {
+            let joined = dashes::joined(name, items, findings);
+            let written = between::written(name, joined.as_deref().unwrap_or(items), service, findings);
+            written.or(joined).map(NodeKind::Sequence)
+        }
         NodeKind::Refused | NodeKind::Scalar(..) => None,
     };
     let inner = match own.as_ref().unwrap_or(&node.kind) {
         NodeKind::Mapping(entries) => {
-            let values =
-                entries.iter().map(|(key, value)| part(scalar(key).unwrap_or_default(), value, findings));
+            let value =
+                |(key, value): &(Node, Node)| part(scalar(key).unwrap_or_default(), value, service, findings);
+            let values = entries.iter().map(value);
             replaced(values.collect()).map(|values| {
                 let entries = entries.iter().zip(values);
                 let entry = |((key, old), new): (&(Node, Node), Option<Node>)| {
@@ -35,7 +43,7 @@ fn part(name: &str, node: &Node, findings: &mut Vec<Finding>) -> Option<Node> {
             })
         }
         NodeKind::Sequence(items) => {
-            let values = items.iter().map(|item| part(name, item, findings));
+            let values = items.iter().map(|item| part(name, item, service, findings));
             replaced(values.collect()).map(|values| {
                 let items = items.iter().zip(values);
                 NodeKind::Sequence(items.map(|(old, new)| new.unwrap_or_else(|| old.clone())).collect())

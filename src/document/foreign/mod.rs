@@ -15,7 +15,7 @@ mod prerequisite;
 mod rule;
 mod serve;
 
-pub(super) use condition::{missing_type, object, share, types, values};
+pub(super) use condition::{missing_type, object, share, takes, types, values};
 pub(super) use content::{has_switch, part_of_content, switch};
 pub(super) use expectation::{attributes, nested_user};
 pub(super) use expression::{condition_of, variable};

@@ -3,6 +3,7 @@
 //! Each file has one kind of value. A notation that could mean something else has no suggestion, because a wrong one
 //! would change whom a toggle serves.
 
+mod bound;
 mod entry;
 mod enumeration;
 mod json;
@@ -11,6 +12,7 @@ mod pattern;
 mod split;
 mod time;
 
+pub(super) use bound::{Bound, bound, bounds, is_before};
 pub(super) use entry::{cut_at_comma, in_braces, is_entry, without_blank, without_colon};
 pub(super) use enumeration::enumerated;
 pub(super) use json::{json, repaired_json};

@@ -393,6 +393,193 @@ fn a_serve_with_several_choices_has_a_help_with_each_of_them() {
     assert_eq!(help, "keep `variation: \"on\"`, and remove the rest");
 }
 
+/// The bounds that are written stand in the help, which gives one condition without a finding.
+#[test]
+fn a_between_in_another_form_is_one_finding_with_its_bounds() {
+    const NUMBERS: [&str; 2] = ["\"21\"", "\"30\""];
+    const TIMES: [&str; 2] = ["\"2026-12-01T09:00:00+00:00\"", "\"2026-12-24T18:00:00+00:00\""];
+    let times = ["2026-12-01T09:00:00Z", "2026-12-24T18:00:00Z"];
+    for (own, predicates, objects) in [
+        ("type: number, subject: age, predicate: between, min: 21, max: 30", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, from: 21, to: 30", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, gte: 21, lt: 30", [">=", "<"], NUMBERS),
+        ("type: number, subject: age, gt: 21, lte: 30", [">", "<="], NUMBERS),
+        ("subject: age, min: 21, max: 30", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: \">\", objects: [21], max: 30", [">", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: \"<\", objects: [30], min: 21", [">=", "<"], NUMBERS),
+        (
+            "type: number, subject: age, leftPredicate: \">\", rightPredicate: \"<\", objects: [21, 30]",
+            [">", "<"],
+            NUMBERS,
+        ),
+        ("type: int, subject: age, min: \"21\", max: [30]", [">=", "<="], NUMBERS),
+        ("type: number, attribute: age, operator: BETWEEN, values: [21, 30]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, values: [21, 30]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, values: [30, 21]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: range, objects: [21, 30]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: [21-30]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: [\"21..30\"]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: \"21-30\"", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, value: \"21 to 30\"", [">=", "<="], NUMBERS),
+        (
+            "type: number, subject: age, predicate: between, objects: { min: 21, max: 30 }",
+            [">=", "<="],
+            NUMBERS,
+        ),
+        ("type: number, subject: age, between: [21, 30]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, bounds: [21, 30]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, value1: 21, value2: 30", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, range: { gt: 21, lt: 30 }", [">", "<"], NUMBERS),
+        (
+            "type: number, subject: age, predicate: between, objects: [21], objects: [30]",
+            [">=", "<="],
+            NUMBERS,
+        ),
+        (
+            "type: number, subject: age, predicate: between, leftPredicate: \">\", objects: [21], rightPredicate: \"<\", objects: [30]",
+            [">", "<"],
+            NUMBERS,
+        ),
+        (
+            "type: number, subject: age, predicate: between, leftPredicate: \">\", leftObjects: [21], rightPredicate: \"<\", rightObjects: [30]",
+            [">", "<"],
+            NUMBERS,
+        ),
+        (
+            "type: number, subject: age, leftPredicate: gt, objects: [21], rightPredicate: lt, rightValue: 30",
+            [">", "<"],
+            NUMBERS,
+        ),
+        ("type: number, subject: age, predicate: between, values: [\">21\", \"<30\"]", [">", "<"], NUMBERS),
+        (
+            "type: semver, subject: app, predicate: between, min: 1.2, max: v2.0.0",
+            [">=", "<="],
+            ["\"1.2.0\"", "\"2.0.0\""],
+        ),
+        (
+            "type: semver, subject: app, predicate: between, objects: [\">=1.2.0 <2.0.0\"]",
+            [">=", "<"],
+            ["\"1.2.0\"", "\"2.0.0\""],
+        ),
+        (
+            &format!(
+                "type: datetime, subject: now, predicate: between, from: {}, to: {}",
+                times[0], times[1]
+            ),
+            ["after", "before"],
+            TIMES,
+        ),
+        (
+            &format!("type: datetime, subject: now, after: {}, before: {}", times[0], times[1]),
+            ["after", "before"],
+            TIMES,
+        ),
+        (
+            "type: datetime, subject: now, predicate: between, objects: [\"2026-12-01T09:00:00Z/2026-12-24T18:00:00Z\"]",
+            ["after", "before"],
+            TIMES,
+        ),
+        (
+            "type: datetime, subject: now, min: 2026-12-01T09:00:00.5Z, max: 2026-12-24T18:00:00Z",
+            ["after", "before"],
+            TIMES,
+        ),
+        (
+            "type: datetime, subject: now, start: 2026-12-01T09:00, end: 2026-12-24 18:00",
+            ["after", "before"],
+            TIMES,
+        ),
+    ] {
+        let help = written(BETWEEN, &format!("{{ {own} }}"));
+        let predicates = predicates.map(|one| match one.starts_with(char::is_alphabetic) {
+            true => one.to_owned(),
+            false => format!("\"{one}\""),
+        });
+        let form = format!(
+            "predicate: between, leftPredicate: {}, objects: [{}], rightPredicate: {}, rightObjects: [{}]",
+            predicates[0], objects[0], predicates[1], objects[1]
+        );
+        let first = help.split('`').nth(1).unwrap();
+        assert!(first.ends_with(&form), "{own}: {help}");
+        // What stays is the type, unless the help has it, and the attribute.
+        let stays = own.split(", ").filter(|part| {
+            part.starts_with("subject") || part.starts_with("type") && !first.starts_with("type")
+        });
+        let all: Vec<&str> = stays.chain([first]).collect();
+        let fixed = format!("{{ {} }}", all.join(", "));
+        let found = featureprobe(&DOCUMENT.replace(BETWEEN, &fixed));
+        assert_eq!(found.diagnostics, [], "{own}: {fixed}");
+    }
+}
+
+/// One bound is no `between`, and what is not a bound is not made into one.
+#[test]
+fn a_between_is_put_together_only_if_both_bounds_are_certain() {
+    let help = written(BETWEEN, "{ type: number, subject: age, predicate: between, min: 21 }");
+    let one = "predicate: \">=\", objects: [\"21\"]";
+    assert_eq!(
+        help,
+        format!("write `{one}` in place of `min` if there is no other bound: `between` has two")
+    );
+    let fixed = DOCUMENT.replace(BETWEEN, &format!("{{ type: number, subject: age, {one} }}"));
+    assert_eq!(featureprobe(&fixed).diagnostics, []);
+    for own in [
+        "type: number, subject: age, predicate: \">=\", min: 21, max: 30",
+        "type: string, subject: age, predicate: between, min: a, max: b",
+        "type: number, subject: age, predicate: between, min: low, max: high",
+        "type: number, subject: age, objects: [21], objects: [30]",
+        "type: number, subject: age, predicate: between, objects: [21, 25, 30]",
+        "type: number, subject: age, operator: \">=\", values: [21, 30]",
+        "min: 21, max: 30",
+    ] {
+        let found = featureprobe(&DOCUMENT.replace(BETWEEN, &format!("{{ {own} }}"))).diagnostics;
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert!(
+            !helps.is_empty() && !helps.iter().any(|help| help.contains("write `predicate: between")),
+            "{own}: {helps:?}"
+        );
+        assert!(!helps.iter().any(|help| help.contains("\"65\"")), "{own}: {helps:?}");
+    }
+}
+
+/// The opposite of `between` has its words, and the bounds theirs.
+#[test]
+fn a_negation_of_a_between_in_another_form_has_its_own_finding() {
+    let own = "{ type: number, subject: age, predicate: between, min: 21, max: 30, negate: true }";
+    let found = featureprobe(&DOCUMENT.replace(BETWEEN, own)).diagnostics;
+    let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+    let [form, negation] = helps.as_slice() else { panic!("{helps:?}") };
+    assert!(form.contains("objects: [\"21\"]") && form.contains("rightObjects: [\"30\"]"), "{form}");
+    assert!(form.ends_with("in place of `min` and `max`"), "{form}");
+    assert!(negation.starts_with("do not just remove it"), "{negation}");
+}
+
+/// A service that does not document `between` gets two conditions.
+#[test]
+fn without_between_each_bound_is_a_condition() {
+    for own in [
+        "type: number, subject: age, predicate: between, min: 21, max: 30",
+        "subject: age, predicate: between, values: [21, 30]",
+        "attribute: age, from: 21, to: 30",
+        "type: number, subject: age, predicate: between, objects: [21-30]",
+    ] {
+        let found = yaml(DOCUMENT.replace(BETWEEN, &format!("{{ {own} }}"))).diagnostics;
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        let two = helps
+            .iter()
+            .find_map(|help| help.strip_prefix("write two conditions, `"))
+            .unwrap_or_else(|| panic!("{helps:?}"));
+        let two: Vec<&str> = two.split('`').step_by(2).take(2).collect();
+        assert!(
+            two[0].contains("\">=\", objects: [\"21\"]") && two[1].contains("\"<=\", objects: [\"30\"]"),
+            "{two:?}"
+        );
+        let fixed = DOCUMENT.replace(BETWEEN, &two.join("\n        - "));
+        assert_eq!(yaml(fixed).diagnostics, [], "{own}");
+        assert_eq!(found.len(), 1, "{own}: {found:#?}");
+    }
+}
+
 /// A share of users is not a number that conditions compare.
 #[test]
 fn a_share_of_users_in_place_of_a_condition_is_a_split() {
