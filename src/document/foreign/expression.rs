@@ -7,7 +7,7 @@ use super::names::{own_of, plain};
 use crate::document::dialects;
 use crate::document::finding::shown;
 use crate::document::meant;
-use crate::document::node::{Node, NodeKind, Style, is_null, quoted, scalar};
+use crate::document::node::{Node, NodeKind, Style, field, is_null, quoted, scalar};
 
 /// A condition that nobody can apply by mistake.
 const ANY: &str = "{ type: …, subject: …, predicate: …, objects: […] }";
@@ -17,6 +17,8 @@ struct Expression<'a> {
     is_denied: bool,
     subject: &'a str,
     operator: &'a str,
+    /// The type, if the operator has one.
+    kind: Option<&'static str>,
     values: Vec<Value>,
 }
 
@@ -73,7 +75,7 @@ pub(in crate::document) fn variable(entries: &[(Node, Node)]) -> Option<&str> {
 /// Returns the attribute of an item of JsonLogic.
 fn attribute(item: &Node) -> Option<&str> {
     match &item.kind {
-        NodeKind::Mapping(entries) => variable(entries),
+        NodeKind::Mapping(entries) => variable(entries).filter(|_| field(entries, "var").is_some()),
         _ => None,
     }
 }
@@ -108,7 +110,7 @@ impl<'a> Expression<'a> {
         let (subject, rest) = text.split_at(end);
         let subject = Some(subject).filter(|subject| subject.starts_with(char::is_alphabetic))?;
         let (operator, rest) = operator(rest.trim_start())?;
-        Some(Self { is_denied, subject, operator, values: values(rest.trim(), operator)? })
+        Some(Self { is_denied, subject, operator, kind: None, values: values(rest.trim(), operator)? })
     }
 
     fn of_logic(operator: &'a str, value: &'a Node) -> Option<Self> {
@@ -118,12 +120,16 @@ impl<'a> Expression<'a> {
             let inner = Self::of_logic(scalar(key)?, value).filter(|inner| !inner.is_denied)?;
             return Some(Self { is_denied: true, ..inner });
         }
-        let (operator, subject, value) = match items(value) {
-            [subject, value] => (operator, subject, value),
-            [subject, own, value] if plain(operator) == "semver" => (scalar(own)?, subject, value),
+        let (operator, kind, subject, value) = match items(value) {
+            // `in` with a text looks for a part of it.
+            [_, text] if operator == "in" && scalar(text).is_some() => return None,
+            [subject, value] => (operator, None, subject, value),
+            [subject, own, value] if plain(operator) == "semver" => {
+                (scalar(own)?, Some("semver"), subject, value)
+            }
             _ => return None,
         };
-        Some(Self { is_denied: false, subject: attribute(subject)?, operator, values: read(value)? })
+        Some(Self { is_denied: false, subject: attribute(subject)?, operator, kind, values: read(value)? })
     }
 
     /// Reads `[country, in, [AT]]`.
@@ -133,6 +139,7 @@ impl<'a> Expression<'a> {
             is_denied: false,
             subject: scalar(subject)?,
             operator: scalar(operator)?,
+            kind: None,
             values: read(value)?,
         })
     }
@@ -162,6 +169,7 @@ impl<'a> Expression<'a> {
         let are_numbers = takes_all("number") && self.values.iter().all(|value| !value.is_quoted);
         let of = |wanted: &str| named.iter().find(|(kind, _)| *kind == wanted).copied();
         let (kind, predicate) = match of("string") {
+            _ if self.kind.is_some() => self.kind.filter(|kind| takes_all(kind)).and_then(of),
             // `in`, `==`
             Some((_, "is one of" | "is not any of")) if are_numbers => of("number"),
             Some(of_text) => Some(of_text),
@@ -170,19 +178,19 @@ impl<'a> Expression<'a> {
                 kinds.into_iter().filter(|kind| takes_all(kind)).find_map(of)
             }
         }?;
-        let is_sign = !self.operator.contains(char::is_alphanumeric);
-        let is_regex = predicate.contains("regex");
         let is_certain = match (kind, predicate) {
             (_, "between") => false,
             // `after` is `>=`, and `before` is `<`.
             ("datetime", _) => matches!(self.operator, ">=" | "<" | "after" | "before"),
-            ("string", _) if is_regex => self.values.iter().all(|value| !value.text.starts_with('/')),
+            ("string", _) if predicate.contains("regex") => {
+                matches!(self.values.as_slice(), [one] if !one.text.starts_with('/'))
+            }
             ("string", _) => self.values.iter().all(|value| is_plain(&value.text)),
             // With several values, any of them is enough.
             (_, "=" | "!=") => true,
             _ => self.values.len() == 1,
         };
-        (is_certain && (!is_regex || !is_sign || self.values.len() == 1)).then_some((kind, predicate))
+        is_certain.then_some((kind, predicate))
     }
 }
 

@@ -16,7 +16,7 @@ use super::check::{self, condition_example};
 use super::dialects;
 use super::finding::{Finding, add, is_affordable, shown};
 use super::foreign::{self, ReadVariations};
-use super::node::{Node, NodeKind, Span, Style, field, is_null, quoted};
+use super::node::{Node, NodeKind, Span, Style, field, is_null, quoted, scalar};
 use super::resolve::{RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawVariation, Text};
 use crate::model::{ConditionType, closest};
 
@@ -177,10 +177,7 @@ impl ShapeReader<'_> {
 
     fn condition(&mut self, field: &Field<'_>) -> Option<RawCondition> {
         if let Some((kind, help)) = foreign::share(field.node, &self.variations) {
-            let name = match &kind.kind {
-                NodeKind::Scalar(text, _) => shown(text),
-                _ => String::new(),
-            };
+            let name = shown(scalar(kind).unwrap_or_default());
             let message = format!("a condition compares an attribute, and `{name}` is a share of users");
             self.add(Finding::at(&check::WRONG_TYPE, kind.span, message).help(help));
             return None;

@@ -714,6 +714,7 @@ fn an_expression_is_written_as_a_condition_that_says_the_same_or_in_words() {
         ("{ starts_with: [{ var: mail }, a] }", "string, mail, starts with, [a]"),
         ("[country, notIn, [AT]]", "string, country, is not any of, [AT]"),
         ("[age, \"<\", 21]", "number, age, <, [21]"),
+        ("{ sem_ver: [{ var: app }, \"=\", 1.2.3] }", "semver, app, =, [1.2.3]"),
         ("{ sem_ver: [{ var: app }, \">=\", 1.2.3] }", "semver, app, >=, [1.2.3]"),
     ] {
         let (_, help) = only(&DOCUMENT.replace(CONDITION, own));
@@ -757,6 +758,9 @@ fn an_expression_is_written_as_a_condition_that_says_the_same_or_in_words() {
         "if country == \"AT\"",
         "everyone else",
         "{ \"in\": [AT, { var: countries }] }",
+        "{ in: [{ var: mail }, acme] }",
+        "{ sem_ver: [{ var: app }, \"~\", 1.2.3] }",
+        "{ sem_ver: [{ var: app }, \"^\", 1.2.3] }",
         "{ \"!\": [{ var: country }] }",
         "{ if: [{ \"==\": [{ var: country }, AT] }, a, b] }",
         "[country, AT]",
