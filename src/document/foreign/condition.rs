@@ -1,7 +1,6 @@
 //! Conditions in the notation of another tool.
 
 use super::ForeignKey;
-use super::expression;
 use super::names::own_of;
 use super::serve::ReadVariations;
 use crate::document::check::quoted as in_backticks;
@@ -20,11 +19,6 @@ pub(super) fn comparison(
     value: &Node,
     beside: &[(Node, Node)],
 ) -> Option<ForeignKey> {
-    if let [_] = beside
-        && let Some(help) = expression::logic(name, value)
-    {
-        return Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] });
-    }
     let is_attribute = matches!(plain, "key" | "name") || own_of("a condition", plain).is_none();
     if beside.len() == 1 && is_attribute {
         let help = match shorthand(name, value) {

@@ -27,6 +27,7 @@ pub(super) use serve::{
 };
 
 use self::condition::{compared_with, comparison, segment};
+use self::expression::logic;
 use self::names::{SERVES, SHARES, meant_field, own_of, plain};
 use self::prerequisite::prerequisite;
 use self::rule::SEGMENTS;
@@ -135,8 +136,17 @@ impl UnknownKey<'_> {
                     stands_for: &["type", "subject", "predicate", "objects"],
                 })
             }
-            _ => comparison(self.name, self.plain, self.value, self.beside).or_else(|| self.boolean()),
+            _ => self
+                .logic()
+                .or_else(|| comparison(self.name, self.plain, self.value, self.beside))
+                .or_else(|| self.boolean()),
         }
+    }
+
+    /// Returns the condition that a key of JsonLogic means.
+    fn logic(&self) -> Option<ForeignKey> {
+        let help = logic(self.name, self.value).filter(|_| self.beside.len() == 1)?;
+        Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] })
     }
 
     /// Returns the comparison that a boolean in place of a predicate means, as Flipt has it.
