@@ -91,7 +91,10 @@ impl Subject<'_> {
         let own = SdkRules::of(self.sdks.first());
         for (_, name, rules) in OTHERS.into_iter().filter(|(sdk, ..)| self.sdks.has(*sdk)) {
             let verdict = evaluate(rules);
-            if verdict == trace.verdict || matches!(verdict, Verdict::CannotSay(_)) {
+            // Only of a random key, it is certain that the SDK does something else.
+            let is_unknown =
+                matches!(verdict, Verdict::CannotSay(_)) && verdict != Verdict::CannotSay(Doubt::EmptyKey);
+            if verdict == trace.verdict || is_unknown {
                 continue;
             }
             let why = why(own, rules, |one| evaluate(one) == verdict);
@@ -154,6 +157,10 @@ fn why(own: SdkRules, other: SdkRules, serves_the_same: impl Fn(SdkRules) -> boo
         true => "a blank attribute is a missing one",
         false => "a blank attribute is compared",
     };
+    let keys = match other.replaces_empty_keys {
+        true => "an empty key is replaced",
+        false => "an empty key is a key",
+    };
     // What is not met serves something else as well.
     let unmet_as_other = SdkRules { unmet: other.unmet, ..own };
     [
@@ -165,6 +172,7 @@ fn why(own: SdkRules, other: SdkRules, serves_the_same: impl Fn(SdkRules) -> boo
         (SdkRules { compares_builds: other.compares_builds, ..unmet_as_other }, builds),
         (SdkRules { has_early_times: other.has_early_times, ..unmet_as_other }, times),
         (SdkRules { skips_blanks: other.skips_blanks, ..unmet_as_other }, blanks),
+        (SdkRules { replaces_empty_keys: other.replaces_empty_keys, ..unmet_as_other }, keys),
     ]
     .into_iter()
     .find(|(one, _)| *one != own && serves_the_same(*one))

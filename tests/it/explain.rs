@@ -466,6 +466,9 @@ fn an_empty_key_is_a_random_one_in_go_only() {
         "cannot say: the user's key is empty, so the SDK picks a random one",
     ]);
     run("rust").stdout_contains(&["bucket "]);
+    run("rust go node").stdout_contains(&[
+        "Go: cannot say: the user's key is empty, so the SDK picks a random one, because there, an empty key is replaced\n",
+    ]);
 }
 
 #[test]
