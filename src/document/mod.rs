@@ -11,6 +11,7 @@ mod facts;
 mod finding;
 mod foreign;
 mod json_text;
+mod keys;
 pub(crate) mod layout;
 mod meaning;
 mod meant;

@@ -1,12 +1,12 @@
 //! Keys of `content`, and those that belong there or beside it, in the notation of another tool.
 
 use super::names::{first_of, meant_field, own_of, plain};
-use super::rule::Limit;
+use super::rule::Restriction;
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::finding::shown;
+use crate::document::keys::{CONTENT, PREREQUISITE, RULE, VARIATION};
 use crate::document::modifier::truth;
 use crate::document::node::{Node, NodeKind, field, scalar};
-use crate::document::shape::{CONTENT, PREREQUISITE, RULE, VARIATION};
 
 /// Keys that change what is served at some time.
 const SCHEDULES: &[&str] = &[
@@ -37,15 +37,15 @@ impl UnknownKey<'_> {
     pub(super) fn in_content(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         const RULES: &[&str] = &["rules"];
         let rule = own_of("a rule", self.plain);
-        let help = match Limit::of(self.plain, self.value) {
-            Some(Limit::Condition(condition)) => format!(
+        let help = match Restriction::of(self.plain, self.value) {
+            Some(Restriction::Condition(condition)) => format!(
                 "do not just remove it: write the condition `{{ {condition} }}` into each rule that it is about, or a rule \
                  with it"
             ),
-            Some(limit @ Limit::Users) => {
-                format!("do not just remove it: {}, and write a rule for them", limit.words())
+            Some(found @ Restriction::Users) => {
+                format!("do not just remove it: {}, and write a rule for them", found.words())
             }
-            Some(limit) => format!("do not just remove it: in a rule, {}", limit.words()),
+            Some(found) => format!("do not just remove it: in a rule, {}", found.words()),
             None if SCHEDULES.contains(&self.plain) => format!(
                 "do not just remove it: it decides when users are served what, and rules do so here, with conditions of type \
                  `datetime` on `subject: now`. `examples/README.md` has this as *{PAGE}*"

@@ -5,10 +5,10 @@ use super::names::has_field;
 use super::prerequisite::prerequisite;
 use super::serve::value_of;
 use crate::document::finding::shown;
+use crate::document::keys::{CONDITION, PREREQUISITE, RULE, VARIATION};
 use crate::document::meant;
 use crate::document::modifier;
 use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
-use crate::document::shape::{CONDITION, PREREQUISITE, RULE, VARIATION};
 
 /// Returns the help on variations or prerequisites that are not a list of mappings: a mapping of names, or
 /// names alone.

@@ -5,8 +5,8 @@ use super::content::part_of_content;
 use super::names::{first_of, meant_field, own_of, plain};
 use crate::document::check::quoted as in_backticks;
 use crate::document::finding::shown;
+use crate::document::keys::{CONDITION, CONTENT, RULE};
 use crate::document::node::{Node, NodeKind, field, quoted, scalar};
-use crate::document::shape::{CONDITION, CONTENT, RULE};
 use crate::model::listed;
 
 /// The parts of a mapping that belong into one below it, which is missing.

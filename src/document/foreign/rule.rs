@@ -7,10 +7,10 @@ use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::check::quoted as in_backticks;
 use crate::document::dialects;
 use crate::document::finding::shown;
+use crate::document::keys::{RULE, is_known_key};
 use crate::document::meant;
 use crate::document::modifier;
 use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
-use crate::document::shape::{RULE, is_known_key};
 use crate::model::{closest, is_one_edit, listed, rfc3339};
 
 /// Keys of segments.
@@ -122,7 +122,7 @@ const ABOUT_THE_RULE: &[&str] = &[
 ];
 
 /// What a key says about when, or for whom, the rules beside it count.
-pub(super) enum Limit {
+pub(super) enum Restriction {
     /// The condition that says the same.
     Condition(String),
     /// Values of this attribute, in a form that could mean several conditions.
@@ -134,7 +134,7 @@ pub(super) enum Limit {
     Users,
 }
 
-impl Limit {
+impl Restriction {
     /// Returns what a key means that has a time, users or segments, whatever is beside it.
     pub(super) fn of(plain: &str, value: &Node) -> Option<Self> {
         let time = |predicate: &str| {
@@ -167,7 +167,7 @@ impl Limit {
         })
     }
 
-    /// Returns what to do for a limit without a condition that says the same.
+    /// Returns what to do where no condition says exactly the same.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Attribute(name) => format!(
@@ -264,7 +264,7 @@ impl UnknownKey<'_> {
             entries.iter().find(|(key, _)| is_known(key)).map(|(_, value)| value)
         };
         let Some(share) = part(SHARES) else {
-            let users = part(USERS).map(|_| Limit::Users)?;
+            let users = part(USERS).map(|_| Restriction::Users)?;
             let help = format!("do not just remove it: {}", users.words());
             return Some(ForeignKey { help, stands_for: &["conditions"] });
         };
@@ -276,8 +276,8 @@ impl UnknownKey<'_> {
 
     /// Returns the condition that a key of a rule means: users in segments, a time, or an attribute with its values.
     fn condition_of_rule(&self) -> Option<ForeignKey> {
-        let condition = match Limit::of_rule(self.name, self.value, self.beside)? {
-            Limit::Condition(condition) => condition,
+        let condition = match Restriction::of_rule(self.name, self.value, self.beside)? {
+            Restriction::Condition(condition) => condition,
             other => {
                 let help = format!("do not just remove it: {}", other.words());
                 return Some(ForeignKey { help, stands_for: &["conditions"] });
@@ -319,8 +319,8 @@ impl UnknownKey<'_> {
         }
         let all = read.iter().filter_map(|(key, value)| {
             let name = scalar(key).filter(|name| !RULE.contains(name))?;
-            match Limit::of_rule(name, value, self.beside)? {
-                Limit::Condition(condition) => Some((name, format!("{{ {condition} }}"))),
+            match Restriction::of_rule(name, value, self.beside)? {
+                Restriction::Condition(condition) => Some((name, format!("{{ {condition} }}"))),
                 _ => None,
             }
         });

@@ -3,9 +3,9 @@
 use super::names::{has_field, meant_field, own_of, plain};
 use crate::document::check::{ROLLOUT, SERVE_FORMS, needs_split};
 use crate::document::finding::shown;
+use crate::document::keys::{SERVE, VARIATION};
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Style, field, is_null, quoted, scalar};
-use crate::document::shape::{SERVE, VARIATION};
 use crate::model::{ReturnType, Variation, listed};
 
 /// The variations of a `content`, as far as they can be read. One without a name has an empty one.

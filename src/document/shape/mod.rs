@@ -7,6 +7,9 @@ mod fields;
 mod scalar;
 mod serve;
 
+pub(super) use super::keys::{
+    CONDITION, CONTENT, DOCUMENT, PREREQUISITE, RULE, SERVE, VARIATION, are_siblings, is_known_key,
+};
 pub(super) use fields::{first_line_of, without_blank};
 pub(super) use scalar::{boolean, has_odd_ends, text, wrong_type};
 
@@ -19,29 +22,6 @@ use super::foreign::{self, ReadVariations};
 use super::node::{Node, NodeKind, Span, Style, field, is_null, quoted, scalar};
 use super::resolve::{RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawVariation, Text};
 use crate::model::{ConditionType, closest};
-
-pub(super) const DOCUMENT: &[&str] = &["disabled", "content"];
-pub(super) const CONTENT: &[&str] =
-    &["rules", "disabledServe", "defaultServe", "variations", "prerequisites"];
-pub(super) const RULE: &[&str] = &["name", "serve", "conditions"];
-pub(super) const CONDITION: &[&str] =
-    &["type", "subject", "predicate", "objects", "leftPredicate", "rightPredicate", "rightObjects"];
-pub(super) const SERVE: &[&str] = &["select", "variation", "split"];
-pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
-pub(super) const PREREQUISITE: &[&str] = &["key", "value", "type"];
-
-/// Returns whether a key occurs anywhere in a document.
-pub(super) fn is_known_key(name: &str) -> bool {
-    [DOCUMENT, CONTENT, RULE, CONDITION, SERVE, VARIATION, PREREQUISITE]
-        .iter()
-        .any(|keys| keys.contains(&name))
-}
-
-/// Returns whether two keys belong into the same mapping.
-pub(super) fn are_siblings(one: &str, other: &str) -> bool {
-    let all = [DOCUMENT, CONTENT, RULE, CONDITION, SERVE, VARIATION, PREREQUISITE];
-    one != other && all.iter().any(|keys| keys.contains(&one) && keys.contains(&other))
-}
 
 /// Reads `root` as a document. Reports values that cannot be read and leaves them out.
 pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument {
@@ -131,7 +111,7 @@ impl ShapeReader<'_> {
         add(self.findings, finding);
     }
 
-    /// Reads what the keys of a document and of `content` can be about, of which both have help.
+    /// Reads the parts of a document that the help on a key elsewhere in it names.
     fn around(&mut self, root: &Node) {
         let NodeKind::Mapping(entries) = &root.kind else { return };
         self.disabled = field(entries, "disabled").cloned();
