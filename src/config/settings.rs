@@ -238,7 +238,9 @@ pub struct Settings {
     /// Send at most this many at once within an environment
     #[arg(long, of(SERVICE, Publishing), value_name = "N", default_value = "1", value_parser = usize_count)]
     pub max_in_flight_per_environment: usize,
-    /// Give up on a service without a useful response after this long; fewer than ten toggles get four tries each
+    /// Give up on a service without a useful response after this long
+    ///
+    /// That is after ten different toggles failed in a row. Where fewer are left, each gets four tries.
     #[arg(
         long, of(SERVICE, Publishing), value_name = "TIME", default_value = "60s",
         value_parser = positive_duration
