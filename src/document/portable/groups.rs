@@ -8,6 +8,8 @@ use super::part::group_name;
 pub(super) struct Groups {
     /// Whether each group has ended, and takes part in every match so far.
     states: Vec<GroupState>,
+    /// Those that have ended and are sure, in the order of their ends.
+    sure: Vec<usize>,
     open: Vec<OpenGroup>,
     /// The places in the list of findings, and the numbers, of references to groups that have not begun.
     later: Vec<(usize, usize)>,
@@ -53,6 +55,7 @@ impl Groups {
                 let Some(open) = self.open.pop() else { return };
                 if open.is_numbered {
                     self.states[open.before] = GroupState::Sure;
+                    self.sure.push(open.before);
                 }
                 let is_optional =
                     ["?", "*", "{0,", "{0}"].into_iter().any(|repetition| rest.starts_with(repetition));
@@ -66,10 +69,11 @@ impl Groups {
         }
     }
 
-    /// Groups after so many have ended, and may have taken no part.
+    /// Groups after so many have ended, and may have taken no part. A group ends after those in it, so these groups
+    /// ended last.
     fn doubt(&mut self, before: usize) {
-        for state in &mut self.states[before..] {
-            *state = GroupState::Unsure;
+        while let Some(group) = self.sure.pop_if(|group| *group >= before) {
+            self.states[group] = GroupState::Unsure;
         }
     }
 

@@ -3,13 +3,30 @@
 use super::construct::Construct;
 use super::part::{class, count, escape, group, look_around};
 
-/// Returns what is not portable about a look-behind, beside that it is one. `rest` begins with what it looks for.
-pub(super) fn look_behind(rest: &str) -> impl Iterator<Item = Construct> {
-    let mut width = Width { rest, depth: 0, has_alternative: false, repeats_group: false };
-    let fixed = width.alternatives();
-    let variable = fixed.is_none().then_some(Construct::VariableLookBehind);
-    let of_group = width.repeats_group.then_some(Construct::LookBehindOfGroup);
-    [variable, of_group].into_iter().flatten()
+/// Reads the look-behinds of a pattern.
+#[derive(Default)]
+pub(super) struct LookBehinds {
+    /// Where those end that the current place is in, from the outermost one.
+    ends: Vec<usize>,
+}
+
+impl LookBehinds {
+    /// Returns what is not portable about a look-behind, beside that it is one: nothing if it is in many others,
+    /// because each is read with all that is in it. It begins at `at` in `pattern` with what it looks for.
+    pub(super) fn next(&mut self, pattern: &str, at: usize) -> impl Iterator<Item = Construct> {
+        const DEEPEST: usize = 8;
+        self.ends.retain(|end| *end > at);
+        let is_read = self.ends.len() < DEEPEST;
+        let mut width =
+            Width { rest: &pattern[at..], depth: 0, has_alternative: false, repeats_group: false };
+        let fixed = if is_read { width.alternatives() } else { Some(0) };
+        if is_read {
+            self.ends.push(pattern.len() - width.rest.len());
+        }
+        let variable = fixed.is_none().then_some(Construct::VariableLookBehind);
+        let of_group = width.repeats_group.then_some(Construct::LookBehindOfGroup);
+        [variable, of_group].into_iter().flatten()
+    }
 }
 
 /// Reads how many characters a part of a pattern matches.

@@ -13,7 +13,7 @@ mod texts;
 pub(super) use construct::Construct;
 use counts::Counts;
 use groups::Groups;
-use look_behind::look_behind;
+use look_behind::LookBehinds;
 use part::{class, count, escape, group, group_name, is_astral};
 use texts::Texts;
 
@@ -41,6 +41,7 @@ pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
     let mut counts = Counts::default();
     let mut groups = Groups::default();
     let mut texts = Texts::default();
+    let mut look_behinds = LookBehinds::default();
     // Whether there are only flags so far, and where one begins that ignores the case.
     let (mut is_start, mut folds) = (true, None);
     let mut is_verbose = false;
@@ -75,7 +76,7 @@ pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
         let mut add = |construct| found.push((construct, &rest[..length]));
         construct.into_iter().for_each(&mut add);
         if construct == Some(Construct::LookAround) && rest.starts_with("(?<") {
-            look_behind(&rest[length..]).for_each(&mut add);
+            look_behinds.next(pattern, at + length).for_each(&mut add);
         }
         let name = group_name(&rest[..length]).unwrap_or_default();
         match name.chars().find(|c| !c.is_ascii_alphanumeric()) {
@@ -410,5 +411,20 @@ mod tests {
         assert_eq!(without_references(r"(?:a)\w"), None);
         let deep = format!("(?<={}a{})b", "(".repeat(100_000), ")".repeat(100_000));
         assert!(without_references(&deep).is_some());
+        let outer = format!("(?<={}{}", "(?<=".repeat(3), "a|bc".to_owned() + &")".repeat(4));
+        let is_variable = |one: &Construct| *one == Construct::VariableLookBehind;
+        assert!(beyond_rust(&outer).iter().any(is_variable));
+    }
+
+    /// Where a part is read with all that follows it, some of these take an hour.
+    #[test]
+    fn a_pattern_of_many_equal_parts_is_read_in_linear_time() {
+        let parts = r"(?<=a (?<=a) (?<!( (?=a| (a)| (a)? ((a)|b)* (a| (a)\1 \1(a) a{ { {1 a{1,2} [a-z]{2,} [[: [a&& [^
+                      (?i (?i)k (?P< (?P<a>b) \p{ \x{ \k< (?P= a** ^* 😀+ |";
+        for part in parts.split_whitespace() {
+            let pattern = part.repeat(500_000 / part.len());
+            not_portable(&pattern);
+            assert!(without_references(&pattern).is_none_or(|rest| rest.len() <= pattern.len()), "{part}");
+        }
     }
 }

@@ -24,8 +24,8 @@ pub(super) fn escape(rest: &str) -> (usize, Option<Construct>) {
         'b' | 'B' => return (length, Some(Construct::Border)),
         's' => return (length, Some(Construct::Space)),
         'S' => return (length, Some(Construct::NotSpace)),
-        'p' | 'P' => match inner.and_then(|inner| inner.split_once('}')) {
-            Some((name, _)) => property(name),
+        'p' | 'P' => match inner.and_then(|inner| Some(&inner[..end(inner, b'}')?])) {
+            Some(name) => property(name),
             None => return (until(1), Some(property(&rest[length..until(1)]))),
         },
         'A' => return (length, Some(Construct::Start)),
@@ -39,7 +39,7 @@ pub(super) fn escape(rest: &str) -> (usize, Option<Construct>) {
         'a' => return (length, Some(Construct::Bell)),
         'v' => return (length, Some(Construct::VerticalTab)),
         'k' => {
-            let name = rest[length..].strip_prefix('<').and_then(|name| name.find('>'));
+            let name = rest[length..].strip_prefix('<').and_then(|name| end(name, b'>'));
             return match name {
                 Some(end) => (length + end + 2, Some(Construct::NamedReference)),
                 None => (length, Some(Construct::Unknown)),
@@ -52,11 +52,18 @@ pub(super) fn escape(rest: &str) -> (usize, Option<Construct>) {
         c if c.is_ascii_punctuation() => return (length, None),
         _ => return (length, Some(Construct::Unknown)),
     };
-    let length = match inner.and_then(|inner| inner.find('}')) {
+    let length = match inner.and_then(|inner| end(inner, b'}')) {
         Some(end) => length + end + 2,
         None => length,
     };
     (length, Some(found))
+}
+
+/// Returns where a name or a count ends with this bracket. One that is far away is not of the same part, and would be
+/// searched for from each of many.
+fn end(text: &str, bracket: u8) -> Option<usize> {
+    const FARTHEST: usize = 100;
+    text.bytes().take(FARTHEST).position(|byte| byte == bracket)
 }
 
 /// Returns which SDKs know the name in `\p{name}`.
@@ -227,7 +234,7 @@ const ANY: &[(Construct, Construct)] = &[
 
 /// Returns the length of a count such as `{2,3}`, and what is not portable about it.
 pub(super) fn count(rest: &str) -> (usize, Option<Construct>) {
-    let Some(end) = rest.find('}') else { return (1, None) };
+    let Some(end) = end(rest, b'}') else { return (1, None) };
     let inner = &rest[1..end];
     let mut numbers = inner.split(',').filter_map(|number| number.trim().parse::<u64>().ok());
     let construct = match () {

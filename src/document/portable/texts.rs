@@ -1,7 +1,7 @@
 //! The texts that a pattern is for, as far as it says so itself.
 
 use super::construct::Construct;
-use super::part::is_astral;
+use super::part::{count, is_astral};
 
 /// Finds what a pattern itself says about the texts that it is for: that they have line breaks, or characters beyond
 /// U+FFFF. Then, `$`, `.` and negated classes are not the same in all SDKs.
@@ -24,11 +24,8 @@ pub(super) struct Texts<'a> {
 impl<'a> Texts<'a> {
     /// Takes the next part of a pattern, with the flags that it sets, and what follows it.
     pub(super) fn next(&mut self, part: &'a str, flags: &str, rest: &str) {
-        let is_endless = rest.starts_with(['*', '+'])
-            || rest
-                .strip_prefix('{')
-                .and_then(|count| count.split_once('}'))
-                .is_some_and(|(count, _)| count.ends_with(','));
+        let is_endless =
+            rest.starts_with(['*', '+']) || rest.starts_with('{') && rest[..count(rest).0].ends_with(",}");
         self.flags.0 |= flags.contains('s');
         self.flags.1 |= flags.contains('m');
         let (breaks, others) = line_breaks(part);
