@@ -312,7 +312,7 @@ impl Flow<'_> {
         }
         let rest = &text[from..];
         let end = rest.find([',', '[', ']', '{', '}']).unwrap_or(rest.len());
-        let end = rest[..end].find(": ").unwrap_or(end).min(rest.find(" #").unwrap_or(end));
+        let end = rest[..end].find(": ").unwrap_or(end).min(rest[..end].find(" #").unwrap_or(end));
         self.byte = from + end.max(1);
         self.plain = (self.line, from, self.byte);
         self.start = Some((self.line, from));
@@ -398,6 +398,9 @@ pub(super) fn reserved(value: &str, at: usize, from: usize) -> Option<Found> {
         '!' => matches!(next, Some('>' | '<' | '^' | '|' | '`')),
         _ => false,
     };
+    if !is_bad {
+        return None;
+    }
     let text = value.trim_end();
     let shown = match text.find([',', ']', '}']) {
         Some(end) if end > 0 => text[..end].trim_end(),
@@ -411,18 +414,11 @@ pub(super) fn reserved(value: &str, at: usize, from: usize) -> Option<Found> {
             format!("put it in quotes: `\"{}\"`", escaped(&inner.replace('"', "\\\"")))
         }
     };
-    is_bad.then(|| {
-        Found::new(
-            at,
-            from,
-            from + shown.len(),
-            match c {
-                '`' => "a value cannot begin with a backtick".to_owned(),
-                c => format!("a value cannot begin with `{c}`"),
-            },
-            help,
-        )
-    })
+    let message = match c {
+        '`' => "a value cannot begin with a backtick".to_owned(),
+        c => format!("a value cannot begin with `{c}`"),
+    };
+    Some(Found::new(at, from, from + shown.len(), message, help))
 }
 
 /// Returns the predicate that says the opposite of `>` in `!>`, and the like, if the `line` compares with one object.
