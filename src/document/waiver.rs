@@ -4,6 +4,8 @@
 //! or item that begins there. Only warnings can be waived, because a document with an error cannot be
 //! published. A waiver of `stale` concerns the whole document, and is read by `gitoggle stale`.
 
+use std::collections::BTreeMap;
+
 use super::Document;
 use super::check::{self, BAD_WAIVER, CHECKS, Check, CheckSubject, Severity, UNUSED_WAIVER};
 use super::finding;
@@ -51,6 +53,7 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Do
         (false, false) => return,
     }
     let mut findings = Vec::new();
+    let lines = Lines::of(tree);
     // Of the waivers of what SDKs do at prerequisites: whether each waives nothing here.
     let mut open = Vec::new();
     for comment in comments.iter().filter(|comment| is_almost_one(comment.text)) {
@@ -67,16 +70,17 @@ pub(super) fn apply(path: &str, tree: &Syntax<'_>, sdks: Sdks, document: &mut Do
             // Without SDKs, this was not checked.
             Ok(waiver) if waiver.id == check::SDK_DISAGREEMENT.id && sdks.is_empty() => None,
             Ok(waiver) if waiver.id == check::SDK_DISAGREEMENT.id => {
-                let unused = waiver.apply(tree, comment, is_checked, &mut document.diagnostics);
+                let unused = waiver.apply(&lines, comment, is_checked, &mut document.diagnostics);
                 // There, it may concern a finding about other documents.
-                let is_at_others = document.outline.has_prerequisites && is_at_prerequisites(tree, comment);
+                let is_at_others =
+                    document.outline.has_prerequisites && is_at_prerequisites(tree, &lines, comment);
                 if is_at_others {
                     open.push(unused.is_some());
                 }
                 unused.filter(|_| !is_at_others)
             }
             Ok(waiver) if waiver.id == STALE => is_in_use(document).then(|| waiver.unused(comment)),
-            Ok(waiver) => waiver.apply(tree, comment, is_checked, &mut document.diagnostics),
+            Ok(waiver) => waiver.apply(&lines, comment, is_checked, &mut document.diagnostics),
             Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(comment), message).maybe_help(help)),
         });
     }
@@ -97,15 +101,16 @@ pub(super) fn apply_to_references(
 ) {
     let Syntax { text, comments, .. } = tree;
     let mut findings = Vec::new();
+    let lines = Lines::of(tree);
     for (instruction, comment) in instructions(comments).filter(|_| tree.is_printable) {
         let Ok(waiver) = parse(instruction, comment) else { continue };
         let is_of_sdks = waiver.id == check::SDK_DISAGREEMENT.id;
         if waiver.is_of_reference() || is_of_sdks {
-            let unused = waiver.apply(tree, comment, true, diagnostics);
+            let unused = waiver.apply(&lines, comment, true, diagnostics);
             // An error hides what SDKs do there.
             let has_error = || diagnostics.iter().any(|found| found.severity == Severity::Error);
             let is_told =
-                !is_of_sdks || has_open_waiver && is_at_prerequisites(tree, comment) && !has_error();
+                !is_of_sdks || has_open_waiver && is_at_prerequisites(tree, &lines, comment) && !has_error();
             findings.extend(unused.filter(|_| is_told));
         }
     }
@@ -206,13 +211,12 @@ impl Waiver<'_> {
     /// Marks the findings that it concerns. Returns a finding if there is none, and all warnings are known.
     fn apply(
         &self,
-        tree: &Syntax<'_>,
+        lines: &Lines,
         comment: &Comment<'_>,
         is_checked: bool,
         diagnostics: &mut [Diagnostic],
     ) -> Option<Finding> {
-        let line = next_line(tree.text, comment.start.line);
-        let spans = spans_below(tree, line);
+        let (line, spans) = lines.below(comment);
         let concerns = |found: &Diagnostic| {
             let position = Position { line: found.line, column: found.column };
             let inside = |span: &Span| (span.start..span.end).contains(&position);
@@ -255,46 +259,61 @@ fn span(comment: &Comment<'_>) -> Span {
     Span { start, end }
 }
 
-/// Returns the first line after `line` that is not a comment, unless it is blank. Lines count from 1.
-fn next_line(text: &str, line: u32) -> Option<u32> {
-    let after = text.lines().zip(1_u32..).skip_while(|(_, at)| *at <= line);
-    let (content, at) = after.into_iter().find(|(content, _)| !content.trim_start().starts_with('#'))?;
-    (!content.trim().is_empty()).then_some(at)
-}
-
 /// Returns whether a waiver concerns a line of the prerequisites, where findings about other documents are.
-fn is_at_prerequisites(tree: &Syntax<'_>, comment: &Comment<'_>) -> bool {
+fn is_at_prerequisites(tree: &Syntax<'_>, lines: &Lines, comment: &Comment<'_>) -> bool {
     let path = [PathStep::Key("content"), PathStep::Key("prerequisites")];
     let Some(root) = &tree.root else { return false };
     let Located { key, value } = root.locate(&path);
     let start = key.map_or(value.start, |key| key.start);
-    let spans = spans_below(tree, next_line(tree.text, comment.start.line));
+    let (_, spans) = lines.below(comment);
     spans.iter().any(|span| span.start < value.end && start < span.end)
 }
 
-/// Returns the spans of the entries and items that begin on this line.
-fn spans_below(tree: &Syntax<'_>, line: Option<u32>) -> Vec<Span> {
-    line.zip(tree.root.as_ref()).map(|(line, root)| starting_at(root, line)).unwrap_or_default()
+/// What each line of a document begins, for any number of waivers. Lines count from 1.
+struct Lines {
+    /// The first line from each one on that is not a comment, unless it is blank.
+    next: Vec<Option<u32>>,
+    /// The spans of the outermost entries and items that begin on a line.
+    spans: BTreeMap<u32, Vec<Span>>,
 }
 
-/// Returns the spans of the outermost entries and items below `root` that begin on `line`.
-fn starting_at(root: &Node, line: u32) -> Vec<Span> {
-    let mut found = Vec::new();
-    let mut open = vec![root];
-    while let Some(node) = open.pop() {
-        let inner: Vec<(Position, &Node)> = match &node.kind {
-            NodeKind::Mapping(entries) => {
-                entries.iter().map(|(key, value)| (key.span.start, value)).collect()
+impl Lines {
+    fn of(tree: &Syntax<'_>) -> Self {
+        let mut next = Vec::new();
+        let mut below = None;
+        let lines: Vec<(u32, &str)> = (1..).zip(tree.text.lines()).collect();
+        for (at, line) in lines.into_iter().rev() {
+            let line = line.trim_start();
+            if !line.starts_with('#') {
+                below = (!line.is_empty()).then_some(at);
             }
-            NodeKind::Sequence(items) => items.iter().map(|item| (item.span.start, item)).collect(),
-            NodeKind::Refused | NodeKind::Scalar(..) => Vec::new(),
-        };
-        for (start, value) in inner {
-            match start.line == line {
-                true => found.push(Span { start, end: value.span.end }),
-                false => open.push(value),
+            next.push(below);
+        }
+        next.reverse();
+        let mut spans: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
+        let mut open: Vec<(u32, &Node)> = tree.root.iter().map(|root| (0, root)).collect();
+        while let Some((line, node)) = open.pop() {
+            let inner: Vec<(Position, &Node)> = match &node.kind {
+                NodeKind::Mapping(entries) => {
+                    entries.iter().map(|(key, value)| (key.span.start, value)).collect()
+                }
+                NodeKind::Sequence(items) => items.iter().map(|item| (item.span.start, item)).collect(),
+                NodeKind::Refused | NodeKind::Scalar(..) => Vec::new(),
+            };
+            for (start, value) in inner {
+                if start.line != line {
+                    spans.entry(start.line).or_default().push(Span { start, end: value.span.end });
+                }
+                open.push((start.line, value));
             }
         }
+        Self { next, spans }
     }
-    found
+
+    /// Returns the line that a comment is about, and the spans of what begins there.
+    fn below(&self, comment: &Comment<'_>) -> (Option<u32>, &[Span]) {
+        let line = usize::try_from(comment.start.line).ok().and_then(|at| *self.next.get(at)?);
+        let spans = line.and_then(|line| self.spans.get(&line));
+        (line, spans.map_or(&[], Vec::as_slice))
+    }
 }

@@ -198,3 +198,25 @@ fn piece() -> impl Strategy<Value = String> {
         any::<String>(),
     ]
 }
+
+/// Where a line is read again from each of its parts, or the document for each of its comments, these take minutes.
+#[test]
+fn a_document_in_one_line_and_one_of_waivers_are_explained_in_linear_time() {
+    let variations: String =
+        (0..20_000).map(|at| format!("{{\"name\":\"a{at}\",\"value\":{{\"x\":1}}}},")).collect();
+    let json = format!("{{\"disabled\":false,\"content\":{{\"variations\":[{variations}");
+    for (name, end) in [
+        ("a missing comma", "{\"name\":\"b\"} {\"name\":\"c\"}]}}"),
+        ("an extra bracket", "{\"name\":\"b\"}]}}}"),
+        ("a list without its end", "{\"name\":\"b\"}}}"),
+        ("a cut", "{\"name\":\"b"),
+    ] {
+        refused(&[(name, format!("{json}{end}"), "syntax")]);
+    }
+    let flow = "disabled: false\ncontent: { rules: [";
+    refused(&[("a cut in braces", format!("{flow}{}", "{ name: a, serve: b }, ".repeat(40_000)), "syntax")]);
+    let waivers = "    # gitoggle: allow(list-in-text) we know\n".repeat(20_000);
+    let document = featureprobe(&with("    - name", &format!("{waivers}    - name")));
+    assert!(document.payload.is_some());
+    assert!(document.diagnostics.iter().any(|one| one.id == "unused-waiver"));
+}
