@@ -487,7 +487,7 @@ fn operand<'a>(
 
 /// Returns the help on an object that is a list of objects.
 fn several(object: &str, is_object: impl Fn(&str) -> bool) -> Option<String> {
-    let all = meant::items(object).or_else(|| meant::enumerated(object))?;
+    let all = meant::several(object)?;
     let all = meant::list(&all).filter(|_| all.iter().all(|one| is_object(one)))?;
     Some(format!("write `{all}`"))
 }

@@ -6,8 +6,9 @@
 use super::dialects;
 use super::finding::shown;
 use super::foreign::ForeignKey;
+use super::keys::SIMPLE_CONDITION;
 use super::meant;
-use super::node::{Node, NodeKind, field, quoted, scalar};
+use super::node::{Node, NodeKind, field, scalar};
 
 /// Returns what a key means that changes what `what` matches, beside the other entries of its mapping. `plain` is
 /// the key in lower case, without `_` and `-`.
@@ -70,7 +71,7 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
         }
         ("a condition", _) if is_of_mappings(value) => {
             let help = Quantifier::of(plain)?.help().to_owned();
-            Some(ForeignKey { help, stands_for: if beside.len() == 1 { CONDITION } else { &[] } })
+            Some(ForeignKey { help, stands_for: if beside.len() == 1 { SIMPLE_CONDITION } else { &[] } })
         }
         _ => None,
     }
@@ -216,9 +217,6 @@ fn other_value(is_reversed: Option<bool>, beside: &[(Node, Node)]) -> ForeignKey
     }
 }
 
-/// The parts of a condition that are never missing.
-const CONDITION: &[&str] = &["type", "subject", "predicate", "objects"];
-
 /// What the predicate of a condition and its objects are called.
 const PREDICATES: &[&str] = &["predicate", "operator", "op"];
 const OBJECTS: &[&str] = &["objects", "values", "value"];
@@ -320,7 +318,7 @@ fn negation(value: &Node, beside: &[(Node, Node)]) -> ForeignKey {
         Some(opposite) => format!(
             "write `predicate: {}` instead of both: this field reverses the condition elsewhere, and the predicate does \
              here",
-            if opposite.starts_with(char::is_alphabetic) { opposite.to_owned() } else { quoted(opposite) }
+            meant::in_braces(opposite)
         ),
         None => "do not just remove it: it reverses the condition, and no predicate says the opposite of this one. A rule \
                  before this one, with the condition, can serve the users that it matches"

@@ -74,6 +74,14 @@ impl Node {
         matches!(&self.kind, NodeKind::Scalar(text, Style::Plain) if is_null(text))
     }
 
+    /// Returns the item of a list of one; any other node is returned itself.
+    pub(super) fn alone(&self) -> &Self {
+        match &self.kind {
+            NodeKind::Sequence(items) if items.len() == 1 => &items[0],
+            _ => self,
+        }
+    }
+
     /// Returns the position of the value at `path` and of its key. Falls back to the nearest ancestor that
     /// exists.
     pub(super) fn locate(&self, path: &[PathStep]) -> Located {

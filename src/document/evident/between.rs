@@ -6,10 +6,10 @@ use crate::document::check::{self, quoted as in_backticks};
 use crate::document::dialects;
 use crate::document::finding::{Finding, add, shown};
 use crate::document::foreign::{names, takes};
+use crate::document::keys::CONDITION;
 use crate::document::meant::{self, Bound};
 use crate::document::modifier;
 use crate::document::node::{Node, NodeKind, Style, field, quoted, scalar};
-use crate::document::shape::CONDITION;
 use crate::model::{ConditionType, ServiceKind, listed};
 
 /// What other tools call the lower bound, without `_` and `-`, besides the names of predicates.
@@ -294,7 +294,7 @@ impl<'n> Between<'n> {
         }
         let help = match self.sides.as_slice() {
             [low, high] if service.can().between => {
-                let (left, right) = (predicate(low.predicate), predicate(high.predicate));
+                let (left, right) = (meant::in_braces(low.predicate), meant::in_braces(high.predicate));
                 let (low, high) = (low.objects(), high.objects());
                 format!(
                     "write `{own}predicate: between, leftPredicate: {left}, objects: [{low}], rightPredicate: {right}, \
@@ -311,7 +311,7 @@ impl<'n> Between<'n> {
             }
             sides => {
                 let one = sides.first().map(|side| {
-                    format!("predicate: {}, objects: [{}]", predicate(side.predicate), side.objects())
+                    format!("predicate: {}, objects: [{}]", meant::in_braces(side.predicate), side.objects())
                 });
                 format!(
                     "write `{own}{}`{instead} if there is no other bound: `between` has two",
@@ -325,7 +325,7 @@ impl<'n> Between<'n> {
     /// Returns a condition with one bound, as it stands in braces.
     fn condition(&self, side: &Side<'_>) -> String {
         let subject = self.subject();
-        let predicate = predicate(side.predicate);
+        let predicate = meant::in_braces(side.predicate);
         format!(
             "type: {}, subject: {subject}, predicate: {predicate}, objects: [{}]",
             self.kind,
@@ -388,11 +388,6 @@ fn entry_of(name: &str, value: Node, from: &Entry) -> Entry {
 /// Returns a text at the place of another node.
 fn text(text: &str, at: &Node) -> Node {
     Node { kind: NodeKind::Scalar(text.to_owned(), Style::Quoted), ..at.clone() }
-}
-
-/// Returns a predicate as it stands in braces.
-fn predicate(name: &str) -> String {
-    if name.starts_with(char::is_alphabetic) { name.to_owned() } else { quoted(name) }
 }
 
 /// Returns the types with `between` that a condition can have.

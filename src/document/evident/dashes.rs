@@ -2,8 +2,8 @@
 
 use crate::document::check::{self, quoted};
 use crate::document::finding::{Finding, add};
+use crate::document::keys::{CONDITION, PREREQUISITE, RULE, VARIATION};
 use crate::document::node::{Node, NodeKind, scalar};
-use crate::document::shape::{CONDITION, PREREQUISITE, RULE, VARIATION};
 use crate::model::listed;
 
 /// The items of a list: the key of the list, their name, their keys, and those that all of them have.

@@ -3,9 +3,9 @@
 
 use crate::document::check;
 use crate::document::finding::{Finding, add, shown};
+use crate::document::keys::CONDITION;
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Style, scalar};
-use crate::document::shape::CONDITION;
 
 /// Returns the entries of a condition with the objects as a list.
 pub(super) fn listed(entries: &[(Node, Node)], findings: &mut Vec<Finding>) -> Option<Vec<(Node, Node)>> {

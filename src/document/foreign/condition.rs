@@ -7,6 +7,7 @@ use crate::document::check::quoted as in_backticks;
 use crate::document::compared::ComparedObject;
 use crate::document::dialects;
 use crate::document::finding::shown;
+use crate::document::keys::SIMPLE_CONDITION;
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Style, field, is_null, quoted, scalar};
 use crate::model::{CONDITION_TYPES, is_accepted_time, is_semver, listed};
@@ -23,12 +24,9 @@ pub(super) fn comparison(
     if beside.len() == 1 && is_attribute {
         let help = match shorthand(name, value) {
             Some(condition) => format!("write `{condition}`"),
-            None => format!(
-                "write a condition that says the same: its `type`, `subject: {}`, `predicate` and `objects`",
-                quoted(&shown(name))
-            ),
+            None => in_words(name),
         };
-        return Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] });
+        return Some(ForeignKey { help, stands_for: SIMPLE_CONDITION });
     }
     let objects = compared_with(value, name)?;
     let kind = field(beside, "type").and_then(scalar);
@@ -39,7 +37,7 @@ pub(super) fn comparison(
     // What the patterns of `LIKE` mean, its own key says.
     let is_like = plain.contains("like");
     let (own, predicate) = types.iter().find(own).filter(|_| !has_predicate && !is_like && !has_objects)?;
-    let predicate = in_condition(predicate);
+    let predicate = meant::in_braces(predicate);
     let (own, stands_for): (_, &[_]) = match kind {
         Some(_) => (String::new(), &["predicate", "objects"]),
         None => (format!("type: {own}, "), &["type", "predicate", "objects"]),
@@ -48,6 +46,14 @@ pub(super) fn comparison(
         help: format!("write `{own}predicate: {predicate}, objects: [{objects}]`"),
         stands_for,
     })
+}
+
+/// Returns the help on an attribute whose comparison is not certain.
+pub(super) fn in_words(subject: &str) -> String {
+    format!(
+        "write a condition that says the same: its `type`, `subject: {}`, `predicate` and `objects`",
+        quoted(&shown(subject))
+    )
 }
 
 /// Returns what `segment` means in a condition: its type and what it compares with.
@@ -61,7 +67,7 @@ pub(super) fn segment(value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKe
         true => format!("write `{}` instead", missing.join(", ")),
         false => format!("write a condition of its own: `{{ type: segment, predicate: is in, {objects} }}`"),
     };
-    Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] })
+    Some(ForeignKey { help, stands_for: SIMPLE_CONDITION })
 }
 
 /// Returns the condition that an attribute with its values means; none if a sign in them, or their type, could mean
@@ -91,7 +97,7 @@ pub(super) fn shorthand(subject: &str, values: &Node) -> Option<String> {
         }
     }
     let texts = match texts.as_slice() {
-        [one] => several(one).unwrap_or(texts),
+        [one] => meant::several(one).unwrap_or(texts),
         _ => texts,
     };
     let objects =
@@ -103,11 +109,6 @@ pub(super) fn shorthand(subject: &str, values: &Node) -> Option<String> {
         true => write("number", "\"=\"", &objects),
         false => write("string", "is one of", &objects),
     })
-}
-
-/// Returns a predicate as a condition has it.
-fn in_condition(predicate: &str) -> String {
-    if predicate.starts_with(char::is_alphabetic) { predicate.to_owned() } else { quoted(predicate) }
 }
 
 /// Returns whether a text has no sign that compares elsewhere: a range, a negation, a pattern.
@@ -149,17 +150,12 @@ pub(super) fn compared_with(value: &Node, predicate: &str) -> Option<String> {
     let equals = ["is one of", "is not any of", "is in", "is not in", "=", "!="];
     let is_equality = types.iter().all(|(_, own)| equals.contains(own));
     match &value.kind {
-        NodeKind::Scalar(text, _) if is_equality => match several(text) {
+        NodeKind::Scalar(text, _) if is_equality => match meant::several(text) {
             Some(items) => meant::list(&items),
             None => objects_of(value),
         },
         _ => objects_of(value),
     }
-}
-
-/// Returns the objects of a text that is a list.
-fn several(text: &str) -> Option<Vec<String>> {
-    meant::items(text).or_else(|| meant::enumerated(text))
 }
 
 fn texts_of(value: &Node) -> Option<Vec<String>> {
@@ -204,10 +200,7 @@ pub(in crate::document) fn share<'n>(
     if is_complete || !scalar(kind).is_some_and(dialects::is_rollout) {
         return None;
     }
-    let share = SHARES.iter().find_map(|name| field(entries, name)).map(|share| match &share.kind {
-        NodeKind::Sequence(items) if items.len() == 1 => &items[0],
-        _ => share,
-    });
+    let share = SHARES.iter().find_map(|name| field(entries, name)).map(Node::alone);
     let split = share.map_or_else(|| variations.any_split(), |share| variations.rollout(share, None));
     Some((kind, format!("a rule has this in its `serve`, not in a condition: {split}")))
 }

@@ -4,7 +4,7 @@ use super::names::{first_of, meant_field, own_of, plain};
 use super::rule::Restriction;
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::finding::shown;
-use crate::document::keys::{CONTENT, PREREQUISITE, RULE, VARIATION};
+use crate::document::keys::{CONTENT, PREREQUISITE, RULE, SIMPLE_CONDITION, VARIATION};
 use crate::document::modifier::truth;
 use crate::document::node::{Node, NodeKind, field, scalar};
 
@@ -129,7 +129,7 @@ impl UnknownKey<'_> {
     pub(super) fn beside_list(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         part_of_content(self.what, self.name, self.beside)?;
         let (list, required): (_, &'static [&'static str]) = match self.what {
-            "a condition" => ("rules", &["type", "subject", "predicate", "objects"]),
+            "a condition" => ("rules", SIMPLE_CONDITION),
             "a prerequisite" => ("prerequisites", PREREQUISITE),
             "a variation" => ("variations", VARIATION),
             _ => ("rules", RULE),

@@ -4,9 +4,9 @@
 use super::names::{meant_field, own_of, plain};
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::finding::shown;
-use crate::document::meant::LONGEST;
+use crate::document::meant::{short, unquoted};
 use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
-use crate::model::{escaped, undenied};
+use crate::model::undenied;
 
 const WHAT: &str = "an expectation";
 
@@ -328,8 +328,7 @@ fn pair(text: &str) -> Option<(String, String)> {
     let (name, value) = text.split_once(['=', ':'])?;
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let (name, value) = (name.trim(), value.trim());
-    let quote = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
-    let value = quote.unwrap_or(value);
+    let value = unquoted(value);
     let is_pair = !name.is_empty() && name.chars().all(is_name) && !value.is_empty();
     (is_pair && !value.starts_with(['=', '~', '>'])).then(|| (name.to_owned(), value.to_owned()))
 }
@@ -337,8 +336,4 @@ fn pair(text: &str) -> Option<(String, String)> {
 fn pairs(all: &[(String, String)]) -> String {
     let all = all.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value)));
     all.collect::<Vec<_>>().join(", ")
-}
-
-fn short(text: &str) -> Option<String> {
-    (text.len() <= LONGEST).then(|| escaped(text).to_string())
 }

@@ -64,12 +64,8 @@ pub(in crate::document) fn variable(entries: &[(Node, Node)]) -> Option<&str> {
     let is_name = key == "var"
         || matches!(key.as_str(), "value" | "id")
         || own_of("a condition", &key) == Some(&"subject");
-    let name = match &value.kind {
-        // A second item is a default.
-        NodeKind::Sequence(items) if items.len() == 1 => scalar(&items[0]),
-        _ => scalar(value),
-    };
-    name.filter(|name| is_name && !is_null(name))
+    // A second item is a default.
+    scalar(value.alone()).filter(|name| is_name && !is_null(name))
 }
 
 /// Returns the attribute of an item of JsonLogic.
@@ -152,8 +148,7 @@ impl<'a> Expression<'a> {
             true => dialects::opposite(predicate, texts.len() == 1)?,
             false => predicate,
         };
-        let predicate =
-            if predicate.starts_with(char::is_alphabetic) { predicate.to_owned() } else { quoted(predicate) };
+        let predicate = meant::in_braces(predicate);
         let (subject, objects) = (quoted(&shown(self.subject)), meant::list(&texts)?);
         Some(format!("{{ type: {kind}, subject: {subject}, predicate: {predicate}, objects: [{objects}] }}"))
     }

@@ -33,6 +33,7 @@ use self::prerequisite::prerequisite;
 use self::rule::SEGMENTS;
 use self::serve::{needs, serve};
 use super::finding::shown;
+use super::keys::SIMPLE_CONDITION;
 use super::meant;
 use super::modifier::{self, truth, truth_of};
 use super::node::{Node, NodeKind, field, is_null, quoted, scalar};
@@ -122,8 +123,7 @@ impl UnknownKey<'_> {
                     variations.rollout(self.value, None)
                 );
                 let is_alone = self.beside.len() == 1;
-                let stands_for: &[_] =
-                    if is_alone { &["type", "subject", "predicate", "objects"] } else { &[] };
+                let stands_for = if is_alone { SIMPLE_CONDITION } else { &[] };
                 Some(ForeignKey { help, stands_for })
             }
             "serve" | "conditions" => Some(ForeignKey::only("write it beside `conditions`, not below")),
@@ -131,10 +131,7 @@ impl UnknownKey<'_> {
             "users" | "userid" | "userids" | "targetingkey" if self.beside.len() == 1 => {
                 let help = "do not just remove it: it names users, and a condition compares attributes. Give these users an \
                             attribute, or a segment";
-                Some(ForeignKey {
-                    help: help.to_owned(),
-                    stands_for: &["type", "subject", "predicate", "objects"],
-                })
+                Some(ForeignKey { help: help.to_owned(), stands_for: SIMPLE_CONDITION })
             }
             _ => self
                 .logic()
@@ -146,7 +143,7 @@ impl UnknownKey<'_> {
     /// Returns the condition that a key of JsonLogic means.
     fn logic(&self) -> Option<ForeignKey> {
         let help = logic(self.name, self.value).filter(|_| self.beside.len() == 1)?;
-        Some(ForeignKey { help, stands_for: &["type", "subject", "predicate", "objects"] })
+        Some(ForeignKey { help, stands_for: SIMPLE_CONDITION })
     }
 
     /// Returns the comparison that a boolean in place of a predicate means, as Flipt has it.
@@ -204,11 +201,7 @@ impl UnknownKey<'_> {
         if let Some(help) = self.kept("value") {
             return Some(ForeignKey::only(help));
         }
-        let one = match &self.value.kind {
-            NodeKind::Sequence(items) if items.len() == 1 => &items[0],
-            _ => self.value,
-        };
-        let word = scalar(one);
+        let word = scalar(self.value.alone());
         // A wrong value would reverse the prerequisite.
         if let Some(is_on) = word.and_then(truth_of) {
             return modifier::value_if(is_on, self.beside);

@@ -1,16 +1,15 @@
 //! Keys of a rule in the notation of another tool: what it serves, and whom it matches.
 
-use super::condition::{compared_with, shorthand};
+use super::condition::{compared_with, in_words, shorthand};
 use super::names::{SHARES, first_of, meant_field, own_of, plain};
 use super::serve::{needs, serve, shares};
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::check::quoted as in_backticks;
 use crate::document::dialects;
-use crate::document::finding::shown;
 use crate::document::keys::{RULE, is_known_key};
 use crate::document::meant;
 use crate::document::modifier;
-use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
+use crate::document::node::{Node, NodeKind, is_null, scalar};
 use crate::model::{closest, is_one_edit, listed, rfc3339};
 
 /// Keys of segments.
@@ -170,10 +169,7 @@ impl Restriction {
     /// Returns what to do where no condition says exactly the same.
     pub(super) fn words(&self) -> String {
         match self {
-            Self::Attribute(name) => format!(
-                "write a condition that says the same: its `type`, `subject: {}`, `predicate` and `objects`",
-                quoted(&shown(name))
-            ),
+            Self::Attribute(name) => in_words(name),
             Self::Condition(condition) => format!("write the condition `{{ {condition} }}`"),
             Self::Expression => {
                 "write each of its comparisons as a condition below `conditions`, with `type`, `subject`, `predicate` and \

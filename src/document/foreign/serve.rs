@@ -246,10 +246,7 @@ pub(in crate::document) fn not_a_serve(own: &str, value: &Node, variations: &Rea
 
 /// Returns the help on a `select` that is not an index.
 pub(in crate::document) fn select(value: &Node, variations: &ReadVariations) -> Option<String> {
-    let value = match &value.kind {
-        NodeKind::Sequence(items) if items.len() == 1 => &items[0],
-        _ => value,
-    };
+    let value = value.alone();
     let text = scalar(value).filter(|text| !value.is_null() && !text.is_empty())?;
     if variations.has(text) {
         return Some(format!("write `variation: {}` instead", quoted(&shown(text))));

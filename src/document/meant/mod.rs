@@ -47,13 +47,13 @@ pub(super) fn items(text: &str) -> Option<Vec<String>> {
             if is_list { parts } else { Vec::new() }
         }
     };
-    let unquoted = |part: &str| {
-        let part = part.trim();
-        let inner = ['"', '\''].iter().find_map(|quote| part.strip_prefix(*quote)?.strip_suffix(*quote));
-        inner.unwrap_or(part).to_owned()
-    };
-    let parts: Vec<String> = parts.into_iter().map(unquoted).collect();
+    let parts: Vec<String> = parts.into_iter().map(|part| unquoted(part.trim()).to_owned()).collect();
     (parts.len() > 1 && parts.iter().all(|part| !part.is_empty())).then_some(parts)
+}
+
+/// Returns the items of a text that is a list or an enumeration.
+pub(super) fn several(text: &str) -> Option<Vec<String>> {
+    items(text).or_else(|| enumerated(text))
 }
 
 /// Returns the boolean that an author means by a value beside booleans; none if it may well be text. The word
@@ -68,7 +68,14 @@ pub(super) fn almost_boolean(text: &str) -> Option<Option<&'static str>> {
     }
 }
 
-fn short(text: &str) -> Option<String> {
+/// Returns a text without the quotes around it.
+pub(super) fn unquoted(text: &str) -> &str {
+    let inner = ['"', '\''].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote));
+    inner.unwrap_or(text)
+}
+
+/// Returns a text as a help writes it out; none if it is long.
+pub(super) fn short(text: &str) -> Option<String> {
     (text.len() <= LONGEST).then(|| escaped(text).to_string())
 }
 

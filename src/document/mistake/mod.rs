@@ -11,8 +11,8 @@ mod brackets;
 use super::check;
 use super::finding::lines;
 use super::finding::{Finding, Spot};
+use super::keys::{are_siblings, is_known_key};
 use super::node::{Position, Span};
-use super::shape::{are_siblings, is_known_key};
 use crate::model::escaped;
 use brackets::{bad_escape, flow, reserved, trailing};
 

@@ -1,10 +1,11 @@
 //! The entries of a mapping and the items of a list: unknown, repeated and missing keys.
 
 use super::scalar::{Problem, TEMPLATE, wrong_type};
-use super::{CONTENT, Field, ShapeReader};
+use super::{Field, ShapeReader};
 use crate::document::check::{self, CONDITIONS, condition_example, example, quoted};
 use crate::document::finding::{Finding, Spot, is_affordable, shown};
 use crate::document::foreign::{self, ForeignKey, Misplaced};
+use crate::document::keys::{CONTENT, RULE};
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Span, Style, field, is_null, scalar};
 use crate::model::{closest, is_one_edit, listed};
@@ -180,7 +181,7 @@ impl ShapeReader<'_> {
         let help = format!("keep one of the two: `content` has `{own}` as well");
         let is_part = |(key, _): &(Node, Node)| scalar(key).is_some_and(|key| CONTENT.contains(&key));
         let is_alone = !CONTENT.contains(&name) || all.iter().all(is_part);
-        let stands_for: &[_] = if is_alone { &["name", "serve", "conditions"] } else { &[] };
+        let stands_for = if is_alone { RULE } else { &[] };
         Some(ForeignKey { help, stands_for })
     }
 
@@ -362,8 +363,7 @@ fn objects_in(text: &str) -> Option<String> {
         let items: Vec<String> = items.map(str::to_owned).collect();
         (items.len() > 1 && items.iter().all(|item| !item.is_empty())).then_some(items)
     };
-    let enumerated = || meant::enumerated(text);
-    meant::list(&meant::items(text).or_else(enumerated).or_else(by_comma).or_else(one)?)
+    meant::list(&meant::several(text).or_else(by_comma).or_else(one)?)
 }
 
 /// What other tools call a split.

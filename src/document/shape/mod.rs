@@ -7,9 +7,6 @@ mod fields;
 mod scalar;
 mod serve;
 
-pub(super) use super::keys::{
-    CONDITION, CONTENT, DOCUMENT, PREREQUISITE, RULE, SERVE, VARIATION, are_siblings, is_known_key,
-};
 pub(super) use fields::{first_line_of, without_blank};
 pub(super) use scalar::{boolean, has_odd_ends, text, wrong_type};
 
@@ -19,6 +16,7 @@ use super::check::{self, condition_example};
 use super::dialects;
 use super::finding::{Finding, add, is_affordable, shown};
 use super::foreign::{self, ReadVariations};
+use super::keys::{CONDITION, CONTENT, DOCUMENT, PREREQUISITE, RULE, VARIATION};
 use super::node::{Node, NodeKind, Span, Style, field, is_null, quoted, scalar};
 use super::resolve::{RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawVariation, Text};
 use crate::model::{ConditionType, closest};

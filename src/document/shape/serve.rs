@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use super::fields::{Fields, first_line_of, without_blank};
 use super::scalar::{Problem, index, text, wrong_type};
-use super::{Field, SERVE, ShapeReader};
+use super::{Field, ShapeReader};
 use crate::document::check::{self, needs_split};
 use crate::document::finding::{Finding, is_affordable, shown};
 use crate::document::foreign::{self, ReadVariations};
+use crate::document::keys::SERVE;
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Span, quoted, scalar};
 use crate::document::resolve::{RawServe, RawSplit, Text};
