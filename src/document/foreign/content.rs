@@ -128,17 +128,13 @@ impl UnknownKey<'_> {
     /// Returns the help on a key of an item that belongs into `content`.
     pub(super) fn beside_list(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         part_of_content(self.what, self.name, self.beside)?;
-        let (list, required): (_, &'static [&'static str]) = match self.what {
-            "a condition" => ("rules", SIMPLE_CONDITION),
-            "a prerequisite" => ("prerequisites", PREREQUISITE),
-            "a variation" => ("variations", VARIATION),
-            _ => ("rules", RULE),
+        let list = match self.what {
+            "a prerequisite" => "prerequisites",
+            "a variation" => "variations",
+            _ => "rules",
         };
-        // An item with nothing else is none.
-        let is_part = |(key, _): &(Node, Node)| scalar(key).is_some_and(|name| CONTENT.contains(&name));
-        let is_alone = !CONTENT.contains(&self.name) || self.beside.iter().all(is_part);
-        let (dash, stands_for): (_, &[_]) =
-            if is_alone { (", without the dash", required) } else { ("", &[]) };
+        let stands_for = not_missing(self.what, self.name, self.beside);
+        let dash = if stands_for.is_empty() { "" } else { ", without the dash" };
         let help = match CONTENT.contains(&self.name) {
             true => format!("write it beside `{list}`, not below{dash}"),
             false => {
@@ -152,11 +148,7 @@ impl UnknownKey<'_> {
 
 /// Returns the part of `content` that a key of an item of one of its lists is. One in the notation of another tool is
 /// alone, or has a name: `- else: …`.
-pub(in crate::document) fn part_of_content(
-    what: &str,
-    name: &str,
-    item: &[(Node, Node)],
-) -> Option<&'static str> {
+pub(super) fn part_of_content(what: &str, name: &str, item: &[(Node, Node)]) -> Option<&'static str> {
     if !matches!(what, "a condition" | "a prerequisite" | "a rule" | "a variation") || name == "variations" {
         return None;
     }
@@ -172,6 +164,31 @@ pub(in crate::document) fn part_of_content(
         && item.iter().all(|(key, _)| scalar(key).is_some_and(is_name));
     let foreign = || own_of("`content`", &plain).filter(|own| is_last && own.ends_with("Serve"));
     native.or_else(foreign).copied()
+}
+
+/// Returns the help on a part of `content` in an item of one of its lists, if it is one of `parts`, which `content` has.
+pub(in crate::document) fn repeated_part(
+    what: &str,
+    name: &str,
+    item: &[(Node, Node)],
+    parts: &[&str],
+) -> Option<ForeignKey> {
+    let own = part_of_content(what, name, item).filter(|own| parts.contains(own))?;
+    let help = format!("keep one of the two: `content` has `{own}` as well");
+    Some(ForeignKey { help, stands_for: not_missing(what, name, item) })
+}
+
+/// Returns the keys of an item that are not missing beside the part `name` of `content`: all, because an item with
+/// nothing else is not one. None if it has entries of its own.
+fn not_missing(what: &str, name: &str, item: &[(Node, Node)]) -> &'static [&'static str] {
+    let is_part = |(key, _): &(Node, Node)| scalar(key).is_some_and(|name| CONTENT.contains(&name));
+    match what {
+        _ if CONTENT.contains(&name) && !item.iter().all(is_part) => &[],
+        "a condition" => SIMPLE_CONDITION,
+        "a prerequisite" => PREREQUISITE,
+        "a variation" => VARIATION,
+        _ => RULE,
+    }
 }
 
 /// Returns the `disabled` that a switch of the whole toggle means.

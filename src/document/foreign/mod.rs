@@ -16,7 +16,7 @@ mod rule;
 mod serve;
 
 pub(super) use condition::{missing_type, object, share, takes, types, values};
-pub(super) use content::{has_switch, part_of_content, switch};
+pub(super) use content::{has_switch, repeated_part, switch};
 pub(super) use expectation::{attributes, nested_user};
 pub(super) use expression::{condition_of, variable};
 pub(super) use list::{list_of, not_a_list};

@@ -5,7 +5,7 @@ use super::{Field, ShapeReader};
 use crate::document::check::{self, CONDITIONS, condition_example, example, quoted};
 use crate::document::finding::{Finding, Spot, is_affordable, shown};
 use crate::document::foreign::{self, ForeignKey, Misplaced};
-use crate::document::keys::{CONTENT, RULE};
+use crate::document::keys::CONTENT;
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Span, Style, field, is_null, scalar};
 use crate::model::{closest, is_one_edit, listed};
@@ -177,12 +177,7 @@ impl ShapeReader<'_> {
         if what == "`content`" {
             return foreign::switch(name, value, self.disabled.as_ref());
         }
-        let own = foreign::part_of_content(what, name, all).filter(|own| self.parts.contains(own))?;
-        let help = format!("keep one of the two: `content` has `{own}` as well");
-        let is_part = |(key, _): &(Node, Node)| scalar(key).is_some_and(|key| CONTENT.contains(&key));
-        let is_alone = !CONTENT.contains(&name) || all.iter().all(is_part);
-        let stands_for = if is_alone { RULE } else { &[] };
-        Some(ForeignKey { help, stands_for })
+        foreign::repeated_part(what, name, all, &self.parts)
     }
 
     pub(in crate::document) fn required<'n>(

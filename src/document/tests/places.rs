@@ -317,6 +317,11 @@ fn a_part_of_content_as_an_item_of_its_list_has_one_finding() {
         let (_, help) = only(&item(DOCUMENT));
         assert_eq!(help, "keep one of the two: `content` has `defaultServe` as well");
     }
+    // Of conditions too, such an item lacks no key.
+    let next = "      serve: {";
+    let item = format!("        - defaultServe: {{ variation: \"off\" }}\n{next}");
+    let (_, help) = only(&DOCUMENT.replacen(next, &item, 1));
+    assert_eq!(help, "keep one of the two: `content` has `defaultServe` as well");
 }
 
 /// Who removes the sign before a key says the opposite.
