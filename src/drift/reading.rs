@@ -115,14 +115,11 @@ impl Reading {
         let mut is_everywhere = true;
         for project in projects {
             let environments = || self.session.reader().environments(project);
-            let Err(failure) = self.limited(&self.session, environments).await else {
-                is_everywhere = false;
-                break;
-            };
-            let is_lasting = effect(failure.kind).evidence == Evidence::Lasting;
-            first.get_or_insert(failure);
-            if !is_lasting {
-                is_everywhere = false;
+            let read = self.limited(&self.session, environments).await;
+            is_everywhere =
+                read.as_ref().is_err_and(|failure| effect(failure.kind).evidence == Evidence::Lasting);
+            first = first.or(read.err());
+            if !is_everywhere {
                 break;
             }
         }
