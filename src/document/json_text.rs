@@ -32,7 +32,8 @@ impl<'a> JsonLayout<'a> {
         out + self.end
     }
 
-    /// Writes a value. Only where documents have numbers or booleans, its scalars without quotes are such.
+    /// Writes a value. Its scalars without quotes are numbers or booleans only if `is_literal`, which depends on the key:
+    /// elsewhere, documents have texts.
     fn write(&self, out: &mut String, node: &Node, depth: usize, is_literal: bool) {
         match &node.kind {
             NodeKind::Mapping(entries) => {
@@ -55,6 +56,7 @@ impl<'a> JsonLayout<'a> {
         }
     }
 
+    /// Writes the members of a mapping or the items of a list, between these brackets.
     fn collection<T>(
         &self,
         out: &mut String,

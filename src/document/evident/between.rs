@@ -34,6 +34,7 @@ const LOWER: &[&str] = &[
     "value1",
 ];
 
+/// What other tools call the upper bound.
 const UPPER: &[&str] = &[
     "to",
     "until",
@@ -55,7 +56,7 @@ const UPPER: &[&str] = &[
     "value2",
 ];
 
-/// The same of both bounds, besides the names of `between`.
+/// What other tools call a key with both bounds, besides the names of `between`.
 const BOTH: &[&str] = &["bounds", "interval", "limits", "minmax"];
 
 /// A key and its value.
@@ -130,6 +131,7 @@ struct Entries<'n> {
 impl<'n> Entries<'n> {
     /// Sorts the entries of a condition; none if one of them has no place in a `between`, or is there twice.
     fn of(all: &'n [Entry]) -> Option<Self> {
+        /// A `between` has fewer entries.
         const MOST: usize = 10;
         let mut sorted = Self::default();
         for entry in all.iter().take(MOST) {
@@ -206,13 +208,16 @@ impl<'n> Entries<'n> {
         Some(all)
     }
 
+    /// Returns the entries whose keys no condition has, without those that reverse it.
+    fn foreign(&self, all: &'n [Entry]) -> Vec<&'n Entry> {
+        all.iter().filter(|entry| is_foreign(&entry.0) && !has(&self.modifiers, entry)).collect()
+    }
+
     /// Returns the finding on the first entry that no condition has; none if all of a `between` are right.
-    fn finding(&self, all: &[Entry], is_torn: bool) -> Option<Finding> {
-        let is_kept = |entry: &Entry| self.kept.iter().any(|kept| std::ptr::eq(*kept, entry));
-        let is_modifier = |entry: &&Entry| self.modifiers.iter().any(|one| std::ptr::eq(*one, *entry));
-        let mut foreign = all.iter().filter(|entry| is_foreign(&entry.0) && !is_modifier(entry));
-        if foreign.clone().any(|entry| !is_kept(entry)) {
-            let (key, _) = foreign.next()?;
+    fn finding(&self, all: &'n [Entry], is_torn: bool) -> Option<Finding> {
+        let foreign = self.foreign(all);
+        if foreign.iter().any(|entry| !has(&self.kept, entry)) {
+            let (key, _) = foreign.first()?;
             let message = format!("a condition has no `{}`", shown(scalar(key)?));
             return Some(Finding::at(&check::UNKNOWN_KEY, key.span, message));
         }
@@ -235,6 +240,11 @@ const HIGHEST: &[&str] = &["<", "<=", "before"];
 /// Returns whether a key names one of these predicates.
 fn is_bound(name: &str, predicates: &[&str]) -> bool {
     dialects::other_types("", name).iter().any(|(_, predicate)| predicates.contains(predicate))
+}
+
+/// Returns whether `entry` is one of these, and not only the same.
+fn has(entries: &[&Entry], entry: &Entry) -> bool {
+    entries.iter().any(|one| std::ptr::eq(*one, entry))
 }
 
 fn is_type((key, _): &Entry) -> bool {
@@ -267,13 +277,10 @@ impl<'n> Between<'n> {
         if !entries.modifiers.is_empty() && !service.can().between {
             return None;
         }
-        let is_modifier = |entry: &&Entry| entries.modifiers.iter().any(|one| std::ptr::eq(*one, *entry));
-        let foreign = all.iter().filter(|entry| is_foreign(&entry.0) && !is_modifier(entry));
-        let foreign = foreign.filter_map(|(key, _)| scalar(key));
         Some(Self {
             kind,
             has_type: given.and_then(scalar) == Some(kind),
-            foreign: foreign.collect(),
+            foreign: entries.foreign(all).into_iter().filter_map(|(key, _)| scalar(key)).collect(),
             kept: entries.kept,
             modifiers: entries.modifiers,
             sides,

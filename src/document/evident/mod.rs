@@ -2,8 +2,8 @@
 //!
 //! Some mistakes tear one part of a document into several: a dash too many, brackets that are missing. Each piece would
 //! have findings, and who followed them all would get another meaning. Here, such a part is put together and gets one
-//! error, so that the checks see what is meant. A `between` whose bounds have another form is such a part. One that could mean
-//! something else stays as it is.
+//! error, so that the checks see what is meant. A `between` whose bounds have another form is such a part. A part that
+//! could mean something else stays as it is.
 
 mod between;
 mod dashes;
@@ -18,7 +18,7 @@ pub(super) fn evident(root: &Node, service: ServiceKind, findings: &mut Vec<Find
     part("", root, service, findings)
 }
 
-/// Does the same for the value of the key `name`, or for an item of its list.
+/// Returns the value of the key `name`, or an item of its list, with what is put together; none if nothing is.
 fn part(name: &str, node: &Node, service: ServiceKind, findings: &mut Vec<Finding>) -> Option<Node> {
     let own = match &node.kind {
         NodeKind::Mapping(entries) => objects::listed(entries, findings).map(NodeKind::Mapping),

@@ -7,7 +7,7 @@ use crate::document::finding::{Finding, Spot, is_affordable, shown};
 use crate::document::foreign::{self, ForeignKey, Misplaced};
 use crate::document::keys::CONTENT;
 use crate::document::meant;
-use crate::document::node::{Node, NodeKind, Span, Style, field, is_null, scalar};
+use crate::document::node::{Node, NodeKind, Span, Style, field, is_null};
 use crate::model::{closest, is_one_edit, listed};
 
 /// The known entries of one mapping, each key once.
