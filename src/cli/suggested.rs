@@ -1,4 +1,4 @@
-//! The toggle that someone meant by one that has no document.
+//! Suggests a toggle in place of one that has no document.
 
 use std::collections::BTreeSet;
 

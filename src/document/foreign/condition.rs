@@ -144,7 +144,8 @@ pub(super) fn objects_of(value: &Node) -> Option<String> {
     meant::list(&texts_of(value)?).filter(|objects| !objects.is_empty())
 }
 
-/// Returns the same; a text in which a predicate of equality finds several objects is a list.
+/// Returns the objects that `predicate` compares with, as they stand between the brackets of a list. To a predicate of
+/// equality, a text that is a list or an enumeration has several.
 pub(super) fn compared_with(value: &Node, predicate: &str) -> Option<String> {
     let types = dialects::other_types("", predicate);
     let equals = ["is one of", "is not any of", "is in", "is not in", "=", "!="];

@@ -86,6 +86,7 @@ fn has_attribute(value: &Node) -> bool {
     items(value).iter().any(|item| attribute(item).is_some() || is_operation(item))
 }
 
+/// Returns the items of a list; any other node is the only one.
 fn items(value: &Node) -> &[Node] {
     match &value.kind {
         NodeKind::Sequence(items) => items,
@@ -210,6 +211,7 @@ fn without_denial(text: &str) -> Option<&str> {
     is_word.then(|| rest.trim_start())
 }
 
+/// Returns what stands between two brackets; none if a text does not begin and end with them.
 fn in_brackets(text: &str, open: char, close: char) -> Option<&str> {
     text.strip_prefix(open)?.strip_suffix(close).map(str::trim)
 }
@@ -246,6 +248,7 @@ fn values(text: &str, operator: &str) -> Option<Vec<Value>> {
     }
 }
 
+/// Returns the value of a text in quotes, or of one word; none if the word stands for a missing value.
 fn value(text: &str) -> Option<Value> {
     let inner =
         |quote: char| text.strip_prefix(quote)?.strip_suffix(quote).filter(|inner| !inner.contains(quote));

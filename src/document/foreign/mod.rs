@@ -1,7 +1,7 @@
 //! What an author meant by a key or a value in the notation of another tool: Unleash, LaunchDarkly, GO Feature
 //! Flag, Flipt and flagd.
 //!
-//! A key of another tool stands for one of a document, which is then not missing as well: who followed both
+//! A key of another tool stands for one of a document, which is then not missing as well. An author who followed both
 //! helps would get, for example, a rule without its conditions.
 
 mod condition;
@@ -12,6 +12,7 @@ mod list;
 pub(super) mod names;
 mod place;
 mod prerequisite;
+mod renamed;
 mod rule;
 mod serve;
 
@@ -26,17 +27,15 @@ pub(super) use serve::{
     ReadVariations, bare_split, chosen, missing_in_variation, not_a_serve, select, variation,
 };
 
-use self::condition::{compared_with, comparison, segment};
+use self::condition::{comparison, segment};
 use self::expression::logic;
-use self::names::{SERVES, SHARES, meant_field, own_of, plain};
+use self::names::{meant_field, own_of, plain};
 use self::prerequisite::prerequisite;
 use self::rule::SEGMENTS;
-use self::serve::{needs, serve};
 use super::finding::shown;
 use super::keys::SIMPLE_CONDITION;
-use super::meant;
 use super::modifier::{self, truth, truth_of};
-use super::node::{Node, NodeKind, field, is_null, quoted, scalar};
+use super::node::{Node, field, quoted, scalar};
 
 /// What an unknown key means.
 pub(super) struct ForeignKey {
@@ -53,7 +52,7 @@ impl ForeignKey {
     }
 }
 
-/// Returns what the key `name` of `what` means, beside the other entries of its mapping.
+/// Returns what the unknown key `name` of `what` means. `beside` has all entries of its mapping.
 pub(super) fn key(
     what: &str,
     name: &str,
@@ -230,114 +229,5 @@ impl UnknownKey<'_> {
             _ => return None,
         };
         Some(ForeignKey::only(help))
-    }
-
-    /// Returns the help on a key that a document has under another name.
-    fn renamed(&self, variations: &ReadVariations) -> Option<ForeignKey> {
-        let own = own_of(self.what, self.plain)?;
-        let is_share = SHARES.contains(&self.plain);
-        if let Some(help) = self.kept(own) {
-            return Some(ForeignKey::only(help));
-        }
-        // A user that is a text is its key.
-        if let ("given", Some(text)) = (*own, scalar(self.value).filter(|text| !is_null(text))) {
-            if let Some(help) = self.kept("key") {
-                return Some(ForeignKey::only(help));
-            }
-            let help = format!("write `key: {}` instead", quoted(&shown(text)));
-            return Some(ForeignKey { help, stands_for: &["key"] });
-        }
-        let help = match SERVES.iter().any(|(whose, known, _)| (*whose, known) == (self.what, own)) {
-            // `1` is a share here, not an index.
-            true => match serve(self.value, variations)
-                .filter(|_| !is_share || !self.is_percentage(variations))
-            {
-                Some(serve) => format!("write `{own}: {serve}` instead{}", needs(&serve)),
-                None if is_share => {
-                    format!("{} has this in its `{own}`: {}", self.what, variations.rollout(self.value, None))
-                }
-                None => format!("write `{own}` instead, with the variation to serve"),
-            },
-            false => self.rewritten(own, variations),
-        };
-        Some(ForeignKey { help, stands_for: std::slice::from_ref(own) })
-    }
-
-    /// Returns whether the value is a number of percent, and not the name of a variation.
-    fn is_percentage(&self, variations: &ReadVariations) -> bool {
-        let is_number = |text: &str| !variations.has(text) && meant::only_share(self.value).is_some();
-        scalar(self.value).is_some_and(is_number)
-    }
-
-    /// Returns the help to write `own` instead, with the value in the notation of a document if it has another one.
-    fn rewritten(&self, own: &str, variations: &ReadVariations) -> String {
-        match (own, &self.value.kind) {
-            ("select" | "variation", NodeKind::Scalar(text, style)) => match variations.index(text, *style) {
-                Some(index) => format!("write `{}` instead", variations.choice(index)),
-                None => format!("write `{own}` instead of `{}`", shown(self.name)),
-            },
-            ("variation", NodeKind::Mapping(_) | NodeKind::Sequence(_)) => {
-                let serve = serve(self.value, variations);
-                match serve.as_deref().and_then(|serve| serve.strip_prefix("{ ")?.strip_suffix(" }")) {
-                    Some(inner) => format!("write `{inner}` instead{}", needs(inner)),
-                    None => format!("write `{own}` instead of `{}`", shown(self.name)),
-                }
-            }
-            ("value", NodeKind::Mapping(entries)) if field(entries, "value").and_then(scalar).is_some() => {
-                let text = field(entries, "value").and_then(scalar).unwrap_or_default();
-                format!("write `value: {}` instead", quoted(&shown(text)))
-            }
-            ("value", NodeKind::Mapping(_) | NodeKind::Sequence(_)) => match meant::json(&self.value.kind) {
-                Some(json) => format!("write JSON as text: `value: {json}`"),
-                None => {
-                    let name = shown(self.name);
-                    format!("write `value` instead of `{name}`, with JSON as text, in single quotes")
-                }
-            },
-            ("serves", NodeKind::Mapping(entries)) => match entries.as_slice() {
-                [(_, Node { kind: NodeKind::Scalar(text, _), .. })] => {
-                    format!("write `serves: {}` instead", quoted(&shown(text)))
-                }
-                _ => "write `serves` instead, with the name of the variation".to_owned(),
-            },
-            ("rules", NodeKind::Mapping(entries)) => match entries.is_empty() {
-                true => "write `rules: []` instead".to_owned(),
-                false => {
-                    "write `rules` instead, as a list: each rule has `name`, `conditions` and `serve`".to_owned()
-                }
-            },
-            ("conditions", NodeKind::Scalar(text, _)) if !is_null(text) => match condition_of(self.value) {
-                Some(condition) => format!("write `conditions: [{condition}]` instead"),
-                None => "write `conditions` instead, as a list: each condition has `type`, `subject`, `predicate` and `objects`"
-                    .to_owned(),
-            },
-            ("conditions" | "prerequisites" | "variations", _) => {
-                match list_of(own, self.value).or_else(|| not_a_list(own, self.value)) {
-                    Some(help) if help.starts_with("write a list: ") => format!("{help} instead"),
-                    _ => format!("write `{own}` instead of `{}`", shown(self.name)),
-                }
-            }
-            ("objects", NodeKind::Scalar(text, _)) if !is_null(text) => {
-                let predicate = meant_field(self.beside, self.what, "predicate").and_then(scalar);
-                let objects = compared_with(self.value, predicate.unwrap_or_default());
-                format!("write `objects: [{}]` instead", objects.unwrap_or_else(|| quoted(&shown(text))))
-            }
-            _ => format!("write `{own}` instead of `{}`", shown(self.name)),
-        }
-    }
-
-    /// Returns the help on a key that stands for `own`, if another entry is or stands for it as well: a rename
-    /// would repeat it.
-    fn kept(&self, own: &str) -> Option<String> {
-        if field(self.beside, own).is_some() {
-            return Some(format!(
-                "keep one of the two: `{}` stands for `{own}`, which is here as well",
-                shown(self.name)
-            ));
-        }
-        let before = self.beside.iter().map_while(|(key, _)| scalar(key).filter(|key| *key != self.name));
-        let mut others = before.filter(|key| own_of(self.what, &plain(key)) == Some(&own));
-        let other = others.next()?;
-        Some(format!("keep one of the two: `{}` stands for `{own}` as well", shown(other)))
     }
 }

@@ -115,7 +115,7 @@ pub(in crate::document) const NAMES: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// The same of keys with a serve.
+/// Keys of other tools with a serve, in the same form.
 pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
     (
         "`content`",

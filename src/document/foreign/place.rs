@@ -1,4 +1,4 @@
-//! Parts that are in another place than in a document: one level off, or below a key or a list of their own.
+//! Parts at another place than in a document: one level off, or below a key or in a list that documents do not have.
 
 use super::condition::objects_of;
 use super::content::part_of_content;
@@ -14,70 +14,76 @@ pub(in crate::document) struct Misplaced {
     pub(in crate::document) help: String,
     /// The mapping that is missing.
     pub(in crate::document) stands_for: &'static [&'static str],
+    /// What has the parts.
     owner: &'static str,
+    /// What they belong to, and its keys.
     what: &'static str,
     known: &'static [&'static str],
 }
 
 impl Misplaced {
-    /// Returns the parts of a content that are beside `disabled`, and those of a condition in a rule.
+    /// Returns the parts of `what` that belong into a mapping of their own; none if that is there, or if `what` has none.
     pub(in crate::document) fn of(what: &str, entries: &[(Node, Node)]) -> Option<Self> {
         let entries = first_of(entries);
         match what {
-            "a document" if meant_field(entries, what, "content").is_none() => {
-                let is_there = |name: &&&str| field(entries, name).is_some();
-                let parts: Vec<&str> = CONTENT.iter().filter(is_there).copied().collect();
-                let help = match parts.as_slice() {
-                    [] => return None,
-                    [_] => "write `content:` above it, and indent it below".to_owned(),
-                    parts => {
-                        format!(
-                            "write `content:` above it, and indent {} below",
-                            listed(&in_backticks(parts))
-                        )
-                    }
-                };
-                Some(Self {
-                    help,
-                    stands_for: &["content"],
-                    owner: "a document",
-                    what: "`content`",
-                    known: CONTENT,
-                })
-            }
-            "a rule" if meant_field(entries, what, "conditions").is_none() => {
-                // `name` and `key` are the name of the rule.
-                let is_meant = |key: &Node, own| {
-                    let name = scalar(key).filter(|name| !RULE.contains(name)).map(plain);
-                    name.is_some_and(|name| {
-                        own_of(what, &name).is_none() && own_of("a condition", &name) == Some(&own)
-                    })
-                };
-                let part = |own| {
-                    let meant = || entries.iter().find(|(key, _)| is_meant(key, own)).map(|(_, value)| value);
-                    field(entries, own).or_else(meant)
-                };
-                let text = |own| Some(format!("{own}: {}", quoted(&shown(part(own).and_then(scalar)?))));
-                let objects =
-                    part("objects").and_then(objects_of).map(|objects| format!("objects: [{objects}]"));
-                let all = [text("type"), text("subject"), text("predicate"), objects];
-                let parts: Vec<String> = all.into_iter().flatten().collect();
-                if parts.len() < 2 {
-                    return None;
-                }
-                let help = format!("write a condition: `conditions: [{{ {} }}]`", parts.join(", "));
-                Some(Self {
-                    help,
-                    stands_for: &["conditions"],
-                    owner: "a rule",
-                    what: "a condition",
-                    known: CONDITION,
-                })
-            }
+            "a document" => Self::of_document(entries),
+            "a rule" => Self::of_rule(entries),
             _ => None,
         }
     }
 
+    /// Returns the parts of `content` that are beside `disabled`.
+    fn of_document(entries: &[(Node, Node)]) -> Option<Self> {
+        const OWNER: &str = "a document";
+        if meant_field(entries, OWNER, "content").is_some() {
+            return None;
+        }
+        let is_there = |name: &&&str| field(entries, name).is_some();
+        let parts: Vec<&str> = CONTENT.iter().filter(is_there).copied().collect();
+        let below = match parts.as_slice() {
+            [] => return None,
+            [_] => "it".to_owned(),
+            parts => listed(&in_backticks(parts)),
+        };
+        Some(Self {
+            help: format!("write `content:` above it, and indent {below} below"),
+            stands_for: &["content"],
+            owner: OWNER,
+            what: "`content`",
+            known: CONTENT,
+        })
+    }
+
+    /// Returns the parts of a condition that are in a rule.
+    fn of_rule(entries: &[(Node, Node)]) -> Option<Self> {
+        const OWNER: &str = "a rule";
+        const WHAT: &str = "a condition";
+        if meant_field(entries, OWNER, "conditions").is_some() {
+            return None;
+        }
+        // `name` and `key` are the name of the rule.
+        let is_meant = |key: &Node, own| {
+            let name = scalar(key).filter(|name| !RULE.contains(name)).map(plain);
+            name.is_some_and(|name| own_of(OWNER, &name).is_none() && own_of(WHAT, &name) == Some(&own))
+        };
+        let part = |own| {
+            let meant = || entries.iter().find(|(key, _)| is_meant(key, own)).map(|(_, value)| value);
+            field(entries, own).or_else(meant)
+        };
+        let text = |own| Some(format!("{own}: {}", quoted(&shown(part(own).and_then(scalar)?))));
+        let objects = part("objects").and_then(objects_of).map(|objects| format!("objects: [{objects}]"));
+        let all = [text("type"), text("subject"), text("predicate"), objects];
+        let parts: Vec<String> = all.into_iter().flatten().collect();
+        (parts.len() >= 2).then(|| Self {
+            help: format!("write a condition: `conditions: [{{ {} }}]`", parts.join(", ")),
+            stands_for: &["conditions"],
+            owner: OWNER,
+            what: WHAT,
+            known: CONDITION,
+        })
+    }
+
+    /// Returns whether a key is one of these parts.
     pub(in crate::document) fn has(&self, name: &str) -> bool {
         let plain = plain(name);
         // A key of another tool in place of one of `content` has its own help, with its value.

@@ -128,8 +128,11 @@ pub(super) enum Restriction {
     Attribute(String),
     /// Conditions in another language.
     Expression,
+    /// Segments that are not given by their keys.
     Segments,
+    /// A time without a zone, or in another notation.
     Time,
+    /// Keys of users, which no condition compares.
     Users,
 }
 
@@ -156,14 +159,17 @@ impl Restriction {
 
     /// Returns what a key of a rule means, which can be an attribute with its values.
     fn of_rule(name: &str, value: &Node, beside: &[(Node, Node)]) -> Option<Self> {
-        Self::of(&plain(name), value).or_else(|| {
-            if EXPRESSIONS.contains(&plain(name).as_str()) {
-                return Some(Self::Expression);
-            }
-            let condition = || shorthand(name, value).map(Self::Condition);
-            (is_attribute(name, beside) && has_values(value))
-                .then(|| condition().unwrap_or_else(|| Self::Attribute(name.to_owned())))
-        })
+        let plain = plain(name);
+        if let Some(found) = Self::of(&plain, value) {
+            return Some(found);
+        }
+        if EXPRESSIONS.contains(&plain.as_str()) {
+            return Some(Self::Expression);
+        }
+        if !is_attribute(name, beside) || !has_values(value) {
+            return None;
+        }
+        Some(shorthand(name, value).map_or_else(|| Self::Attribute(name.to_owned()), Self::Condition))
     }
 
     /// Returns what to do where no condition says exactly the same.
