@@ -385,55 +385,65 @@ impl References {
         others: &mut impl Others<Error = E>,
     ) -> Result<Option<ReferenceProblem>, E> {
         let at = |field| Place::Prerequisite(index, field);
-        let target = target.and_then(|target| {
-            let node = &self.nodes[target];
-            Some((self.key(target), &node.names, node.values.as_ref()?))
-        });
-        let Some((key, names, (values, kind))) = target else {
+        let Some(target) = target.and_then(|target| self.target(target)) else {
             // Without the other document, only the prerequisite itself tells what is wrong.
             let own = prerequisite.kind.zip(prerequisite.value.as_deref());
             return Ok(own.and_then(|(kind, value)| unfit(kind, value)).map(|(message, help)| {
                 ReferenceProblem::new(&check::PREREQUISITE_VALUE, at("value"), message, help.to_owned())
             }));
         };
-        let wanted = prerequisite.kind.unwrap_or(*kind);
-        if let Some(value) = values.iter().find(|value| variation_fits(wanted, value).is_err()) {
+        let wanted = prerequisite.kind.unwrap_or(target.kind);
+        if let Some(problem) = self.other_type(prerequisite, wanted, index, &target, others)? {
+            return Ok(Some(problem));
+        }
+        let value = prerequisite.value.as_deref();
+        Ok(value.and_then(|value| self.other_value(wanted, value, at("value"), &target)))
+    }
+
+    /// Returns what a toggle has to serve; none if its document cannot be read.
+    fn target(&self, node: usize) -> Option<RequiredToggle<'_>> {
+        let ReferenceNode { names, values, .. } = &self.nodes[node];
+        let (values, kind) = values.as_ref()?;
+        Some(RequiredToggle { key: self.key(node), names, values, kind: *kind })
+    }
+
+    /// Returns why the type of `target` is not `wanted`.
+    fn other_type<E>(
+        &self,
+        prerequisite: &Needed,
+        wanted: ReturnType,
+        index: usize,
+        target: &RequiredToggle<'_>,
+        others: &mut impl Others<Error = E>,
+    ) -> Result<Option<ReferenceProblem>, E> {
+        let at = |field| Place::Prerequisite(index, field);
+        let RequiredToggle { key, kind, .. } = *target;
+        let word = kind.as_str();
+        if let Some(value) = target.values.iter().find(|value| variation_fits(wanted, value).is_err()) {
             let message = format!(
                 "the type of `{key}` is not `{}`: it has the value `{}`",
                 wanted.as_str(),
                 shown(value)
             );
-            let help = format!("write `type: {}`, and one of the values of `{key}`", kind.as_str());
-            return Ok(Some(ReferenceProblem::new(
-                &check::PREREQUISITE_OTHER_TYPE,
-                at("type"),
-                message,
-                help,
-            )));
+            let help = format!("write `type: {word}`, and one of the values of `{key}`");
+            let check = &check::PREREQUISITE_OTHER_TYPE;
+            return Ok(Some(ReferenceProblem::new(check, at("type"), message, help)));
         }
-        if wanted == ReturnType::String && *kind != ReturnType::String {
-            let all = others.types(key)?;
-            // A toggle that has other values elsewhere has the type that all of them fit.
-            if all.iter().all(|other| other == kind) {
-                return Ok(Some(match &prerequisite.value {
-                    Some(value) if !can_serve(*kind, values, value) => {
-                        let kind = kind.as_str();
-                        let help = match named_value(names, values, value) {
-                            Some(named) => format!("write `type: {kind}` and {named}"),
-                            None => {
-                                format!("{}: write `type: {kind}` and one of them", its_values(values))
-                            }
-                        };
-                        ReferenceProblem::new(
-                            &check::PREREQUISITE_NO_VARIATION,
-                            at("value"),
-                            no_variation(key, value),
-                            help,
-                        )
-                    }
-                    _ => self.unsure_type(key, *kind, at("type")),
-                }));
-            }
+        // A toggle that has other values elsewhere has the type that all of them fit.
+        if wanted == ReturnType::String
+            && kind != ReturnType::String
+            && others.types(key)?.iter().all(|other| *other == kind)
+        {
+            return Ok(Some(match &prerequisite.value {
+                Some(value) if !target.can_serve(value) => {
+                    let help = match target.named_value(value) {
+                        Some(named) => format!("write `type: {word}` and {named}"),
+                        None => format!("{}: write `type: {word}` and one of them", target.its_values()),
+                    };
+                    target.no_variation(value, at("value"), help)
+                }
+                _ => self.unsure_type(key, kind, at("type")),
+            }));
         }
         if wanted != ReturnType::String && others.is_waived_text(key) {
             let message = format!(
@@ -443,32 +453,36 @@ impl References {
             let check = &check::PREREQUISITE_UNSURE_TYPE;
             return Ok(Some(ReferenceProblem::new(check, at("type"), message, help)));
         }
-        let Some(wanted_value) = &prerequisite.value else { return Ok(None) };
-        let is_met = |value: &&String| is_same_value(wanted, value, wanted_value);
+        Ok(None)
+    }
+
+    /// Returns why no value of `target` is `wanted`, of this type, to all SDKs.
+    fn other_value(
+        &self,
+        kind: ReturnType,
+        wanted: &str,
+        place: Place,
+        target: &RequiredToggle<'_>,
+    ) -> Option<ReferenceProblem> {
+        let is_met = |value: &str| is_same_value(kind, value, wanted);
         // The service takes a text that is no boolean for `false`. It is a mistake, and no other notation.
-        let is_of_type = variation_fits(wanted, wanted_value).is_ok();
-        let is_number = wanted == ReturnType::Number;
-        let agree =
-            |value: &String| !is_number || NumberEquality::of(value, wanted_value) == NumberEquality::Agreed;
-        if is_of_type && values.iter().any(|value| is_met(&value) == Some(true) && agree(value)) {
-            return Ok(None);
+        let is_of_type = variation_fits(kind, wanted).is_ok();
+        let is_number = kind == ReturnType::Number;
+        let agree = |value: &str| !is_number || NumberEquality::of(value, wanted) == NumberEquality::Agreed;
+        if is_of_type && target.values.iter().any(|value| is_met(value) == Some(true) && agree(value)) {
+            return None;
         }
-        let is_unsure = |value: &&String| {
-            is_met(value).is_none() || sdks::can_be_same(self.sdks, wanted, value, wanted_value)
-        };
-        if let Some(value) = values.iter().find(|value| is_of_type && is_unsure(value)) {
-            let words = sdks::other_notation(self.sdks, wanted, key, value, wanted_value);
-            return Ok(words.map(|(message, help)| {
-                ReferenceProblem::new(&check::SDK_DISAGREEMENT, at("value"), message, help)
-            }));
+        let is_unsure =
+            |value: &str| is_met(value).is_none() || sdks::can_be_same(self.sdks, kind, value, wanted);
+        if let Some(value) = target.values.iter().find(|value| is_of_type && is_unsure(value)) {
+            let (message, help) = sdks::other_notation(self.sdks, kind, target.key, value, wanted)?;
+            return Some(ReferenceProblem::new(&check::SDK_DISAGREEMENT, place, message, help));
         }
-        let message = no_variation(key, wanted_value);
+        let named = target.named_value(wanted).map(|named| format!("write {named}"));
         // A number with other digits is not a misspelling.
-        let similar = || did_you_mean(wanted_value, values.iter().map(String::as_str));
-        let help = if is_number { None } else { similar() };
-        let named = || Some(format!("write {}", named_value(names, values, wanted_value)?));
-        let help = named().or(help).unwrap_or_else(|| its_values(values));
-        Ok(Some(ReferenceProblem::new(&check::PREREQUISITE_NO_VARIATION, at("value"), message, help)))
+        let similar = || did_you_mean(wanted, target.values.iter().map(String::as_str));
+        let help = named.or_else(|| if is_number { None } else { similar() });
+        Some(target.no_variation(wanted, place, help.unwrap_or_else(|| target.its_values())))
     }
 
     /// Returns the finding that a prerequisite asks for a text, and the toggle `key` has values of another type.
@@ -488,32 +502,45 @@ impl References {
     }
 }
 
-fn no_variation(key: &str, value: &str) -> String {
-    format!("`{key}` has no variation with the value `{}`", shown(value))
+/// The toggle of a prerequisite: what it can serve.
+struct RequiredToggle<'n> {
+    key: &'n str,
+    names: &'n [String],
+    values: &'n [String],
+    /// The type of these values.
+    kind: ReturnType,
 }
 
-/// Returns the value of the only variation with the name that a prerequisite has in place of a value, in words.
-fn named_value(names: &[String], values: &[String], name: &str) -> Option<String> {
-    let mut named = names.iter().zip(values).filter(|(own, _)| *own == name);
-    let (name, value) = named.next().filter(|_| named.next().is_none())?;
-    Some(format!("`{}`, the value of the variation `{}`", quoted(&shown(value)), shown(name)))
-}
+impl RequiredToggle<'_> {
+    /// Returns the problem that no variation has the value `wanted`.
+    fn no_variation(&self, wanted: &str, place: Place, help: String) -> ReferenceProblem {
+        let message = format!("`{}` has no variation with the value `{}`", self.key, shown(wanted));
+        ReferenceProblem::new(&check::PREREQUISITE_NO_VARIATION, place, message, help)
+    }
 
-/// Returns the first values of a toggle, in words.
-fn its_values(values: &[String]) -> String {
-    const MOST_VALUES: usize = 8;
-    let some = values.iter().take(MOST_VALUES).map(|value| format!("`{}`", shown(value)));
-    let some: Vec<String> = some.collect();
-    let begin = if values.len() > MOST_VALUES { "its values begin with" } else { "its values are" };
-    format!("{begin} {}", listed(&some))
-}
+    /// Returns the value of the only variation with the name that a prerequisite has in place of a value, in words.
+    fn named_value(&self, name: &str) -> Option<String> {
+        let mut named = self.names.iter().zip(self.values).filter(|(own, _)| *own == name);
+        let (name, value) = named.next().filter(|_| named.next().is_none())?;
+        Some(format!("`{}`, the value of the variation `{}`", quoted(&shown(value)), shown(name)))
+    }
 
-/// Returns whether one of the values of a toggle may be `wanted`, as a text or as what it looks like.
-fn can_serve(kind: ReturnType, values: &[String], wanted: &str) -> bool {
-    let is_of_kind = variation_fits(kind, wanted).is_ok();
-    values
-        .iter()
-        .any(|value| value == wanted || (is_of_kind && is_same_value(kind, value, wanted) != Some(false)))
+    /// Returns the first values, in words.
+    fn its_values(&self) -> String {
+        const MOST_VALUES: usize = 8;
+        let some = self.values.iter().take(MOST_VALUES).map(|value| format!("`{}`", shown(value)));
+        let some: Vec<String> = some.collect();
+        let begin = if self.values.len() > MOST_VALUES { "its values begin with" } else { "its values are" };
+        format!("{begin} {}", listed(&some))
+    }
+
+    /// Returns whether one of the values may be `wanted`, as a text or as what it looks like.
+    fn can_serve(&self, wanted: &str) -> bool {
+        let is_of_kind = variation_fits(self.kind, wanted).is_ok();
+        self.values.iter().any(|value| {
+            value == wanted || (is_of_kind && is_same_value(self.kind, value, wanted) != Some(false))
+        })
+    }
 }
 
 impl References {
