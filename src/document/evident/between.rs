@@ -414,26 +414,17 @@ fn sides<'n>(
     entries: &Entries<'n>,
     sources: &[&'n Entry],
 ) -> Option<(Vec<Side<'n>>, Option<&'static str>)> {
-    let mut read = match sources {
+    let read = match sources {
         [low, high] => vec![(0, *low, bounds(kind, &low.1)?), (1, *high, bounds(kind, &high.1)?)],
         [one] if entries.bounds.iter().flatten().next().is_some() => {
             vec![(usize::from(entries.bounds[0].is_none()), *one, bounds(kind, &one.1)?)]
         }
         [both] => {
-            let [low, high] = pair(kind, &both.1)?;
+            let [low, high] = in_order(kind, pair(kind, &both.1)?);
             vec![(0, *both, vec![low]), (1, *both, vec![high])]
         }
         _ => return None,
     };
-    // The bounds of a list have no order.
-    if let ([_], [(.., low), (.., high)]) = (sources, read.as_mut_slice())
-        && let ([one], [other]) = (low.as_mut_slice(), high.as_mut_slice())
-        && one.predicate.is_none()
-        && other.predicate.is_none()
-        && meant::is_before(kind, &other.object, &one.object)
-    {
-        std::mem::swap(&mut one.object, &mut other.object);
-    }
     let of_bounds = read.iter().flat_map(|(.., bounds)| bounds).find_map(|bound| bound.doubt);
     let mut is_unsure = false;
     let mut sides = Vec::new();
@@ -461,7 +452,17 @@ fn sides<'n>(
     Some((sides, doubt))
 }
 
-/// Returns the texts of one side.
+/// Returns the bounds with the lower one first, unless one says what it compares: a list has no order.
+fn in_order(kind: &str, mut bounds: [Bound; 2]) -> [Bound; 2] {
+    let [one, other] = &mut bounds;
+    let is_plain = one.predicate.is_none() && other.predicate.is_none();
+    if is_plain && meant::is_before(kind, &other.object, &one.object) {
+        std::mem::swap(&mut one.object, &mut other.object);
+    }
+    bounds
+}
+
+/// Returns the bounds of one side.
 fn bounds(kind: &str, value: &Node) -> Option<Vec<Bound>> {
     let texts: Vec<&str> = match &value.kind {
         NodeKind::Scalar(text, _) => vec![text],
