@@ -175,19 +175,17 @@ impl ShapeReader<'_> {
     /// compare text.
     fn given(&mut self, field: &Field<'_>) -> BTreeMap<String, String> {
         let NodeKind::Mapping(entries) = &field.node.kind else {
-            let problem = shape::wrong_type(field.name, &field.node.kind, "a mapping of attributes", None);
             let such_as = match field.node.is_null() {
                 true => "remove it for a user without attributes",
                 false => "write the attributes of the user, such as `given: { age: 20 }`",
             };
             let help = foreign::attributes(&field.node.kind).unwrap_or_else(|| such_as.to_owned());
-            self.problem(field, problem.map(|one| one.help(help)));
+            self.wrong_value(field, "a mapping of attributes", help);
             return BTreeMap::new();
         };
         if let Some((key, node, help)) = foreign::nested_user(entries) {
             let name = scalar(key).unwrap_or_default();
-            let problem = shape::wrong_type(name, &node.kind, "text", None);
-            self.problem(&Field { name, key: key.span, node }, problem.map(|one| one.help(help)));
+            self.wrong_value(&Field { name, key: key.span, node }, "text", help);
             return BTreeMap::new();
         }
         let mut given: BTreeMap<String, (String, Span)> = BTreeMap::new();
@@ -241,8 +239,7 @@ impl ShapeReader<'_> {
         let Some(help) = self.variations.served_in(&field.node.kind) else {
             return self.text_or(field, "name the variation that is served");
         };
-        let problem = shape::wrong_type(field.name, &field.node.kind, "text", None);
-        self.problem(field, problem.map(|one| one.help(help)));
+        self.wrong_value(field, "text", help);
         None
     }
 

@@ -8,7 +8,7 @@ mod scalar;
 mod serve;
 
 pub(super) use fields::{first_line_of, without_blank};
-pub(super) use scalar::{boolean, has_odd_ends, text, wrong_type};
+pub(super) use scalar::{boolean, has_odd_ends, text};
 
 use self::fields::Fields;
 use self::scalar::{TEMPLATE, template};
@@ -241,8 +241,7 @@ impl ShapeReader<'_> {
             _ => return self.object(field),
         };
         let help = format!("put it in quotes: `{}`", quoted(&shown(&format!("[{one}]"))));
-        let problem = wrong_type(field.name, &field.node.kind, "text", None);
-        self.problem(field, problem.map(|problem| problem.help(help)));
+        self.wrong_value(field, "text", help);
         None
     }
 
@@ -266,8 +265,7 @@ impl ShapeReader<'_> {
     /// Reads the value of a prerequisite, which is never a list.
     fn value(&mut self, field: &Field<'_>) -> Option<String> {
         let Some(help) = foreign::one_value(field.node) else { return self.text(field) };
-        let problem = wrong_type(field.name, &field.node.kind, "text", None);
-        self.problem(field, problem.map(|problem| problem.help(help)));
+        self.wrong_value(field, "text", help);
         None
     }
 
@@ -301,8 +299,7 @@ impl ShapeReader<'_> {
         let is_condition = what == "a condition";
         let written = is_condition.then(|| foreign::condition_of(field.node)).flatten();
         if let Some(condition) = written {
-            let problem = wrong_type(field.name, &field.node.kind, "a list of mappings", None);
-            self.problem(field, problem.map(|problem| problem.help(says_the_same(&condition))));
+            self.wrong_value(field, "a list of mappings", says_the_same(&condition));
         } else if fields.is_none() {
             let help = match (what, template(&field.node.kind)) {
                 (_, Some(_)) => Some(TEMPLATE),

@@ -66,6 +66,12 @@ impl ShapeReader<'_> {
         }
     }
 
+    /// Reports that the value of a field is not `wanted`, with a help that depends on the value.
+    pub(in crate::document) fn wrong_value(&mut self, field: &Field<'_>, wanted: &str, help: String) {
+        let problem = wrong_type(field.name, &field.node.kind, wanted, None);
+        self.problem(field, problem.map(|problem| problem.help(help)));
+    }
+
     pub(in crate::document) fn wrong_type(
         &mut self,
         field: &Field<'_>,
@@ -115,7 +121,7 @@ impl Problem {
 type Read<T> = Result<T, Option<Problem>>;
 
 /// Returns the problem that the value of `name` is not `wanted`.
-pub(in crate::document) fn wrong_type(
+pub(super) fn wrong_type(
     name: &str,
     value: &NodeKind,
     wanted: &str,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::fields::{Fields, first_line_of, without_blank};
-use super::scalar::{Problem, index, text, wrong_type};
+use super::scalar::{Problem, index, text};
 use super::{Field, ShapeReader};
 use crate::document::check::{self, needs_split};
 use crate::document::finding::{Finding, is_affordable, shown};
@@ -32,12 +32,11 @@ impl ShapeReader<'_> {
             return None;
         }
         let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
-            let problem = wrong_type(field.name, &field.node.kind, "a mapping", None);
             // A hostile document can have any number of serves and of variations.
             let none = ReadVariations::default();
             let variations = if is_affordable(self.findings) { &self.variations } else { &none };
             let help = foreign::not_a_serve(field.name, field.node, variations);
-            self.problem(field, problem.map(|problem| problem.help(help)));
+            self.wrong_value(field, "a mapping", help);
             return None;
         };
         let serve = RawServe {
@@ -162,9 +161,8 @@ impl ShapeReader<'_> {
             }
             _ => {
                 let wanted = "percentages by name, or a list of weights";
-                let problem = wrong_type(field.name, &field.node.kind, wanted, None);
                 let help = self.variations.rollout(field.node, None);
-                self.problem(field, problem.map(|problem| problem.help(help)));
+                self.wrong_value(field, wanted, help);
                 None
             }
         }
@@ -190,9 +188,8 @@ impl ShapeReader<'_> {
         match &node.kind {
             NodeKind::Scalar(text, _) if !node.is_null() => Some(Text(text.clone())),
             _ => {
-                let problem = wrong_type(field.name, &field.node.kind, "made of numbers", None);
                 let help = rest.unwrap_or_else(|| self.variations.any_split());
-                self.problem(&field, problem.map(|problem| problem.help(help)));
+                self.wrong_value(&field, "made of numbers", help);
                 None
             }
         }
