@@ -500,7 +500,7 @@ impl ServeChecker<'_> {
                 let one = |share: f64| format!("write `{share}`");
                 let rounded = meant::percentages(&all).map(|all| one(all[index]));
                 // In another unit, all of them are to be replaced.
-                let help = rounded.or_else(|| in_percent(shares));
+                let help = rounded.or_else(|| self.in_percent(shares));
                 let help = help.or_else(|| meant::percentage(all[index]).map(one)).unwrap_or_else(|| {
                     "write a number from 0 to 100 with at most two decimals, such as `12.5`".to_owned()
                 });
@@ -510,7 +510,7 @@ impl ServeChecker<'_> {
             (SplitError::Share(index), Some(RawSplit::ByIndex(weights))) => {
                 let weight = &weights[index].0;
                 let message = format!("`{}` is not a weight", shown(weight));
-                let mut help = in_hundredths(weights).unwrap_or_else(|| {
+                let mut help = self.in_hundredths(weights).unwrap_or_else(|| {
                     "write hundredths of a percent from 0 to 10000, or percentages by name, such as \
                      `split: { \"on\": 12.5, \"off\": 87.5 }`"
                         .to_owned()
@@ -530,7 +530,7 @@ impl ServeChecker<'_> {
                     Some(RawSplit::ByIndex(weights)) if weights.len() == 2 * index => {
                         let halves =
                             weights.chunks(2).map(|pair| Text(format!("{},{}", pair[0].0, pair[1].0)));
-                        in_hundredths(&halves.collect::<Vec<_>>())
+                        self.in_hundredths(&halves.collect::<Vec<_>>())
                     }
                     _ => None,
                 };
@@ -546,8 +546,8 @@ impl ServeChecker<'_> {
                     _ => format!("the percentages add up to {sum_in_percent}, not 100"),
                 };
                 let help = match split {
-                    Some(RawSplit::ByIndex(weights)) => in_hundredths(weights),
-                    Some(RawSplit::ByName(shares)) => in_percent(shares),
+                    Some(RawSplit::ByIndex(weights)) => self.in_hundredths(weights),
+                    Some(RawSplit::ByName(shares)) => self.in_percent(shares),
                     None => None,
                 };
                 let help = help.unwrap_or_else(|| {
@@ -560,6 +560,35 @@ impl ServeChecker<'_> {
             // The others belong to a split by name.
             (SplitError::Variation(..) | SplitError::Share(_), _) => {}
         }
+    }
+
+    /// Returns the help on weights in another unit; none if they are not all of any.
+    fn in_hundredths(&self, weights: &[Text]) -> Option<String> {
+        let weights = weights.iter().map(|weight| weight.0.as_str());
+        let weights = meant::hundredths(weights, self.variations.len())?;
+        Some(format!("weights are hundredths of a percent: write `{weights:?}`"))
+    }
+
+    /// Returns the help on shares in another unit than percent, or on one without the rest.
+    fn in_percent(&self, shares: &[(String, Text)]) -> Option<String> {
+        const MOST_SHOWN: usize = 8;
+        if let [(name, share)] = shares {
+            // More than two need no names: no rest is known.
+            let all = self.variations.iter().take(3);
+            let all: Vec<String> = all.map(|one| one.name.clone().unwrap_or_default()).collect();
+            let split = meant::with_rest(name, &share.0, &all);
+            if let Some(split) = split {
+                return Some(format!("write percentages: `{split}`"));
+            }
+        }
+        let all = shares.iter().map(|(_, share)| share.0.as_str());
+        let weights = meant::hundredths(all, self.variations.len())?;
+        let percentages = shares.iter().zip(weights);
+        let percentages: Vec<String> = percentages
+            .map(|((name, _), weight)| format!("{}: {}", node::quoted(name), f64::from(weight) / 100.0))
+            .collect();
+        let text = escaped(&percentages.join(", ")).to_string();
+        (shares.len() <= MOST_SHOWN).then(|| format!("write percentages: `{{ {text} }}`"))
     }
 }
 
@@ -680,24 +709,6 @@ fn almost_number<'a, I: Iterator<Item = &'a str>>(value: &str, others: impl Fn()
         None => "write a decimal number, such as `value: 1.5`".to_owned(),
     };
     (has_number && others().all(is_one)).then_some(help)
-}
-
-/// Returns the help on weights in another unit; none if they are not all of any.
-fn in_hundredths(weights: &[Text]) -> Option<String> {
-    let weights = meant::hundredths(weights.iter().map(|weight| weight.0.as_str()))?;
-    Some(format!("weights are hundredths of a percent: write `{weights:?}`"))
-}
-
-/// Returns the help on shares in another unit than percent.
-fn in_percent(shares: &[(String, Text)]) -> Option<String> {
-    const MOST_SHOWN: usize = 8;
-    let weights = meant::hundredths(shares.iter().map(|(_, share)| share.0.as_str()))?;
-    let percentages = shares.iter().zip(weights);
-    let percentages: Vec<String> = percentages
-        .map(|((name, _), weight)| format!("{}: {}", node::quoted(name), f64::from(weight) / 100.0))
-        .collect();
-    let text = escaped(&percentages.join(", ")).to_string();
-    (shares.len() <= MOST_SHOWN).then(|| format!("write percentages: `{{ {text} }}`"))
 }
 
 /// Reports prerequisites that the service cannot handle, or that it has no promise to handle.

@@ -177,6 +177,16 @@ pub(super) const SHARES: &[&str] = &[
     "distribution",
     "distributions",
     "split",
+    "exposure",
+    "probability",
+    "ramp",
+    "rolloutweight",
+    "sample",
+    "samplerate",
+    "share",
+    "traffic",
+    "trafficallocation",
+    "weight",
     "weights",
 ];
 

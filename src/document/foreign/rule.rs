@@ -117,7 +117,6 @@ const ABOUT_THE_RULE: &[&str] = &[
     "updatedat",
     "updatedby",
     "uuid",
-    "weight",
 ];
 
 /// What a key says about when, or for whom, the rules beside it count.

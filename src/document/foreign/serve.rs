@@ -1,6 +1,6 @@
 //! Variations and serves in the notation of another tool.
 
-use super::names::{has_field, meant_field, own_of, plain};
+use super::names::{SHARES, has_field, meant_field, own_of, plain};
 use crate::document::check::{ROLLOUT, SERVE_FORMS, needs_split};
 use crate::document::finding::shown;
 use crate::document::keys::{SERVE, VARIATION};
@@ -167,24 +167,36 @@ fn is_choice(node: &Node) -> bool {
 /// one of which has the rest. Without `chosen`, it is that with the value `true`.
 pub(super) fn shares(share: &Node, chosen: Option<&Node>, variations: &ReadVariations) -> Option<String> {
     let names = &variations.names;
-    if scalar(share).is_none() {
-        return meant::split(share, names);
-    }
-    let [first, second] = names.as_slice() else { return None };
-    if first.is_empty() || second.is_empty() || first == second {
-        return None;
-    }
-    // A smaller number can be a part of 1.
-    let percentage = meant::percentage(scalar(share)?).filter(|percentage| *percentage >= 1.0)?;
-    let is_half = (percentage - 50.0).abs() < 1e-9;
+    let share = match (scalar(share), &share.kind) {
+        (Some(share), _) => share,
+        (None, NodeKind::Mapping(entries)) if !entries.iter().any(|entry| is_of_one(entry, variations)) => {
+            part_of_users(entries)?
+        }
+        (None, _) => return meant::split(share, names),
+    };
+    let is_half = meant::percentage(share).is_some_and(|percentage| (percentage - 50.0).abs() < 1e-9);
     let index = match chosen {
         Some(chosen) => index_of(chosen, variations)?,
         None => variations.with_value("true").or(is_half.then_some(0))?,
     };
-    let rest = ((100.0 - percentage) * 100.0).round() / 100.0;
-    let one = |name: &str, share: f64| format!("{}: {share}", quoted(&shown(name)));
-    let (own, other) = (one(&names[index], percentage), one(&names[1 - index], rest));
-    Some(if rest > 0.0 { format!("{{ {own}, {other} }}") } else { format!("{{ {own} }}") })
+    meant::with_rest(names.get(index)?, share, names)
+}
+
+/// Returns whether a mapping with this entry has the shares of variations.
+fn is_of_one((key, value): &(Node, Node), variations: &ReadVariations) -> bool {
+    scalar(value).is_none() || scalar(key).is_none_or(|key| variations.index(key, Style::Plain).is_some())
+}
+
+/// Returns the only share in a mapping that has it in a field, beside what decides who the users are:
+/// `{ percentage: 10, bucketBy: email }`.
+fn part_of_users(entries: &[(Node, Node)]) -> Option<&str> {
+    const OF_USERS: &[&str] = &["bucketby", "groupid", "hashattribute", "salt", "seed", "stickiness"];
+    let is = |names: &[&str], key: &Node| scalar(key).is_some_and(|key| names.contains(&plain(key).as_str()));
+    let mut shares = entries.iter().filter(|(key, _)| is(SHARES, key));
+    let (_, share) = shares.next()?;
+    let is_alone = shares.next().is_none();
+    let has_others = entries.iter().any(|(key, _)| !is(SHARES, key) && !is(OF_USERS, key));
+    scalar(share).filter(|_| is_alone && !has_others)
 }
 
 /// Returns what names the variation in a serve, whatever it is called.

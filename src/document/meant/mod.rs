@@ -18,7 +18,7 @@ pub(super) use enumeration::enumerated;
 pub(super) use json::{json, repaired_json};
 pub(super) use number::{almost_number, compared_number, full_number, is_decimal};
 pub(super) use pattern::RegexLiteral;
-pub(super) use split::{hundredths, only_share, percentage, percentages, split};
+pub(super) use split::{hundredths, only_share, percentage, percentages, split, with_rest};
 pub(super) use time::{MeantTime, time};
 
 use super::node::quoted;

@@ -1,23 +1,28 @@
 //! Shares in any unit and notation, as the split that a document has.
 
 use super::short;
+use crate::document::finding::shown;
 use crate::document::node::{Node, NodeKind, quoted, scalar};
 use crate::model::WHOLE;
 
 /// Returns the split that a node in the notation of another tool means, as a document has it: a list of names
 /// with shares, a mapping of them, a list of weights, or the ranges of SDKs.
 ///
-/// Where a name is none of `variations`, it can be the index of one.
+/// Where a name is none of `variations`, it can be the index of one. A share that stands alone is not all of them: the
+/// other one of two variations has the rest. None if no name is one of `variations`.
 pub(in crate::document) fn split(node: &Node, variations: &[String]) -> Option<String> {
     const MOST_SHOWN: usize = 8;
     if let Some(weights) = weights(node) {
         return Some(format!("{weights:?}"));
     }
+    let is_name = |key: &Node| scalar(key).is_some_and(|key| variations.iter().any(|name| name == key));
     let mut names: Vec<Option<&str>> = Vec::new();
     let mut shares: Vec<&str> = Vec::new();
     match &node.kind {
         // What other tools call a split, within a split.
-        NodeKind::Mapping(entries) if entries.len() == 1 && scalar(&entries[0].1).is_none() => {
+        NodeKind::Mapping(entries)
+            if entries.len() == 1 && scalar(&entries[0].1).is_none() && !is_name(&entries[0].0) =>
+        {
             return split(&entries[0].1, variations);
         }
         NodeKind::Mapping(entries) => {
@@ -35,7 +40,17 @@ pub(in crate::document) fn split(node: &Node, variations: &[String]) -> Option<S
         }
         _ => return None,
     }
-    let weights = hundredths(shares).filter(|weights| weights.len() <= MOST_SHOWN)?;
+    let mut known = names.iter().take(MOST_SHOWN).flatten().map(|name| of_index(name, variations));
+    let has_names = names.first().is_some_and(Option::is_some) && !variations.is_empty();
+    if has_names && !known.any(|name| variations.iter().any(|own| own == name)) {
+        return None;
+    }
+    if let ([Some(name)], [share]) = (names.as_slice(), shares.as_slice())
+        && let Some(split) = with_rest(of_index(name, variations), share, variations)
+    {
+        return Some(split);
+    }
+    let weights = hundredths(shares, variations.len()).filter(|weights| weights.len() <= MOST_SHOWN)?;
     if names.iter().all(Option::is_none) {
         return Some(format!("{weights:?}"));
     }
@@ -45,6 +60,25 @@ pub(in crate::document) fn split(node: &Node, variations: &[String]) -> Option<S
     let all: Vec<String> =
         all.map(|(name, weight)| format!("{}: {}", quoted(name), f64::from(weight) / 100.0)).collect();
     short(&format!("{{ {} }}", all.join(", ")))
+}
+
+/// Returns the split in which one of two variations has this share, in percent, and the other one the rest.
+pub(in crate::document) fn with_rest(name: &str, share: &str, variations: &[String]) -> Option<String> {
+    let [first, second] = variations else { return None };
+    if first.is_empty() || second.is_empty() || first == second {
+        return None;
+    }
+    let other = match name {
+        _ if name == first => second,
+        _ if name == second => first,
+        _ => return None,
+    };
+    // A smaller number can be a part of 1.
+    let percentage = percentage(share).filter(|percentage| *percentage >= 1.0)?;
+    let rest = ((100.0 - percentage) * 100.0).round() / 100.0;
+    let one = |name: &str, share: f64| format!("{}: {share}", quoted(&shown(name)));
+    let own = one(name, percentage);
+    Some(if rest > 0.0 { format!("{{ {own}, {} }}", one(other, rest)) } else { format!("{{ {own} }}") })
 }
 
 /// Returns the name of the variation that a text is the index of, unless it is a name itself.
@@ -126,7 +160,8 @@ pub(in crate::document) fn percentage(text: &str) -> Option<f64> {
 
 /// Returns shares with two decimals, which add up to 100, if they are in percent.
 pub(in crate::document) fn percentages(shares: &[&str]) -> Option<Vec<f64>> {
-    let all = hundredths(shares.iter().copied())?.into_iter().map(|weight| f64::from(weight) / 100.0);
+    let all =
+        hundredths(shares.iter().copied(), shares.len())?.into_iter().map(|weight| f64::from(weight) / 100.0);
     let all: Vec<f64> = all.collect();
     let is_near = |(text, percentage): (&&str, &f64)| {
         share(text).is_some_and(|share| (share.number - percentage).abs() < 1.0)
@@ -136,7 +171,13 @@ pub(in crate::document) fn percentages(shares: &[&str]) -> Option<Vec<f64>> {
 
 /// Returns shares as hundredths of a percent if their sum is the whole of a usual unit, apart from what was
 /// rounded; none if a sum is probably a mistake.
-pub(in crate::document) fn hundredths<'a>(shares: impl IntoIterator<Item = &'a str>) -> Option<Vec<u32>> {
+///
+/// Small numbers are weights, such as `[1, 3]`, only if each of `variations` has one, and not if one of them has
+/// everything: `10`, and `10` beside `0`, are percent.
+pub(in crate::document) fn hundredths<'a>(
+    shares: impl IntoIterator<Item = &'a str>,
+    variations: usize,
+) -> Option<Vec<u32>> {
     /// Percent, parts of 1, and the weights of other tools.
     const UNITS: &[f64] = &[100.0, 1.0, 1000.0, 10_000.0, 100_000.0];
     /// The largest sum of weights such as `[1, 3]`.
@@ -156,8 +197,14 @@ pub(in crate::document) fn hundredths<'a>(shares: impl IntoIterator<Item = &'a s
             && (are_same || finest <= 0.5 * COARSEST * unit)
     };
     let units = || UNITS.iter().copied();
-    let unit = units().find(is_exact).or_else(|| units().find(is_rounded));
-    unit.or_else(|| (is_whole && sum > 0.0 && sum <= SMALLEST_UNIT).then_some(sum))?;
+    let has_one = shares.iter().filter(|share| share.number > 0.0).count() <= 1;
+    // What stands alone can be a part of a larger unit.
+    let is_sure = |unit: &f64| {
+        !has_one || *unit == 100.0 || *unit >= f64::from(WHOLE) || shares.len() > 1 && *unit > 1.0
+    };
+    let unit = units().find(is_exact).or_else(|| units().find(is_rounded)).filter(is_sure);
+    let are_weights = is_whole && !has_one && shares.len() >= variations && sum <= SMALLEST_UNIT;
+    unit.or_else(|| are_weights.then_some(sum))?;
     let cut = |(at, share): (usize, &Share)| {
         let weight = share.number * f64::from(WHOLE) / sum;
         let whole = (weight + 1e-6).floor();
@@ -242,9 +289,43 @@ mod tests {
             (&["-1", "2"], None),
             (&["a", "100"], None),
             (&["e1", "inf"], None),
+            // What one variation has of it is not the whole.
+            (&["10"], None),
+            (&["1"], None),
+            (&["0.1"], None),
+            (&["1000"], None),
+            (&["10", "0"], None),
+            (&["0", "1"], None),
+            (&["100", "0"], Some(&[10_000, 0])),
+            (&["0", "1000"], Some(&[0, 10_000])),
             (&[], None),
         ] {
-            assert_eq!(hundredths(shares.iter().copied()).as_deref(), expected, "{shares:?}");
+            assert_eq!(hundredths(shares.iter().copied(), 2).as_deref(), expected, "{shares:?}");
+        }
+    }
+
+    #[test]
+    fn small_numbers_are_weights_only_if_each_variation_has_one() {
+        assert_eq!(hundredths(["1", "1"], 2), Some(vec![5000, 5000]));
+        assert_eq!(hundredths(["5", "5"], 3), None);
+        assert_eq!(hundredths(["0.5", "0.5"], 3), Some(vec![5000, 5000]));
+        assert_eq!(hundredths(["50", "50"], 3), Some(vec![5000, 5000]));
+    }
+
+    #[test]
+    fn a_share_that_stands_alone_leaves_the_rest_to_the_other_of_two_variations() {
+        let two = ["off".to_owned(), "on".to_owned()];
+        let three = [&two[..], &["new".to_owned()]].concat();
+        for (share, split) in [
+            ("10", Some("{ \"on\": 10, \"off\": 90 }")),
+            ("12,5 %", Some("{ \"on\": 12.5, \"off\": 87.5 }")),
+            ("100", Some("{ \"on\": 100 }")),
+            ("0.1", None),
+            ("1000", None),
+        ] {
+            assert_eq!(with_rest("on", share, &two).as_deref(), split, "{share}");
+            assert_eq!(with_rest("on", share, &three), None, "{share}");
+            assert_eq!(with_rest("percentage", share, &two), None, "{share}");
         }
     }
 }

@@ -218,6 +218,78 @@ fn a_help_on_a_rollout_has_the_shares_that_are_written() {
     );
 }
 
+/// A share that stands alone is not that of everyone: the other variation has the rest, or only the author knows it.
+#[test]
+fn a_share_that_stands_alone_is_never_made_the_whole() {
+    let serve = "serve: { variation: \"on\" }";
+    let last = "defaultServe: { variation: \"off\" }";
+    const TEN: &str = "{ \"on\": 10, \"off\": 90 }";
+    for (from, to, split) in [
+        (serve, "serve: { split: { \"on\": 10 } }", TEN),
+        (serve, "serve: { split: { \"on\": 10% } }", TEN),
+        (serve, "serve: { split: { \"off\": 90 } }", "{ \"off\": 90, \"on\": 10 }"),
+        (serve, "serve: { split: { \"on\": { weight: 10 } } }", TEN),
+        (serve, "serve: { split: [ { variation: \"on\", weight: 10 } ] }", TEN),
+        (serve, "serve: { \"on\": 10 }", TEN),
+        (serve, "serve: [ { \"on\": 10 } ]", TEN),
+        (serve, "serve: { distribution: [ { variation: \"on\", weight: 10 } ] }", TEN),
+        (serve, "serve: { \"on\": 12.5 }", "{ \"on\": 12.5, \"off\": 87.5 }"),
+        (serve, "serve: { \"on\": 100 }", "{ \"on\": 100 }"),
+        (serve, "distributions: [ { variantKey: \"on\", rollout: 10 } ]", TEN),
+        (serve, "percentage: { \"on\": 10 }", TEN),
+        (serve, "rollout: { percentage: 10 }", TEN),
+        (serve, "serve: { rollout: { percentage: 10 }, variation: \"on\" }", TEN),
+        (serve, "serve: { variation: \"on\" }\n      rollout: { percentage: 10 }", TEN),
+        (
+            serve,
+            "serve: { variation: \"off\" }\n      rollout: { weight: 90, bucketBy: mail }",
+            "{ \"off\": 90, \"on\": 10 }",
+        ),
+        (serve, "serve: { variation: \"on\" }\n      weight: 10", TEN),
+        (serve, "variation: \"on\"\n      weight: 10", TEN),
+        (serve, "serve: { variation: \"on\" }\n      ramp: 10", TEN),
+        (serve, "serve: { variation: \"on\" }\n      traffic: 10%", TEN),
+        (last, "defaultServe: { \"on\": 10 }", TEN),
+        (last, "defaultServe: { split: { \"on\": 10 } }", TEN),
+    ] {
+        let help = written(from, to);
+        assert!(
+            help.contains(&format!("`{split}`")) || help.contains(&format!("split: {split}")),
+            "{to}: {help}"
+        );
+        let key = from.split(':').next().unwrap();
+        let fixed = featureprobe(&DOCUMENT.replace(from, &format!("{key}: {{ split: {split} }}")));
+        assert!(fixed.payload.is_some() && fixed.diagnostics.is_empty(), "{to}: {:#?}", fixed.diagnostics);
+    }
+    for to in [
+        "serve: { split: { \"on\": 0.1 } }",
+        "serve: { split: { \"on\": 10, \"off\": 0 } }",
+        "serve: { split: { \"on\": 1, \"off\": 0 } }",
+        "serve: { split: [10] }",
+        "serve: { split: [10, 0] }",
+        "serve: { \"on\": 0.1 }",
+        "serve: { \"on\": 1000 }",
+        "serve: { \"on\": 10, \"off\": 0 }",
+        "serve: { variation: \"on\" }\n      rollout: { start: 10 }",
+        "serve: { variation: \"on\" }\n      rollout: { initial: { percentage: 0 }, end: { percentage: 100 } }",
+        "serve: { variation: \"on\" }\n      rolloutWeight: 10000",
+        "serve: { variation: \"on\" }\n      probability: 0.1",
+        "serve: { variation: \"on\" }\n      sample: 0.1",
+    ] {
+        let help = written(serve, to);
+        assert!(help.contains('…') || help.contains("give the rest to one of them"), "{to}: {help}");
+        assert!(!help.contains("100"), "{to}: {help}");
+    }
+    // Of three variations, only the author knows who has the rest.
+    let three = DOCUMENT.replace("  rules:", "    - name: new\n      value: \"true\"\n  rules:");
+    assert_ne!(three, DOCUMENT);
+    for to in ["serve: { split: { \"on\": 10 } }", "serve: { \"on\": 10 }", "serve: { \"on\": 5, new: 5 }"] {
+        let found = featureprobe(&three.replace(serve, to)).diagnostics;
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert!(!helps.iter().any(|help| help.contains("100") || help.contains("50")), "{to}: {helps:?}");
+    }
+}
+
 /// Who follows a help on a result in the notation of another tool serves the variation that is written.
 #[test]
 fn a_result_of_a_rule_under_another_key_is_its_serve() {
