@@ -39,6 +39,11 @@ impl ComparedObject {
         let alone = |object: &str| format!("write `{object}`");
         let with = |predicate: &str, object: &str| match is_alone {
             true => format!("write `{key}: {}, {list}: [{}]`", quoted(predicate), quoted(object)),
+            // Two rules would match what one of the bounds allows.
+            false if key != "predicate" => {
+                "write each of these comparisons as a condition of this rule, all of which must match"
+                    .to_owned()
+            }
             false => "write a rule for each of these comparisons".to_owned(),
         };
         let is_side = key != "predicate";

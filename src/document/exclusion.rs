@@ -10,8 +10,9 @@ use std::fmt;
 use semver::Version;
 
 use super::check;
+use super::dialects;
 use super::finding::{At, Finding, Part, shown};
-use super::meant;
+use super::meant::{self, Bound};
 use super::node::quoted;
 use super::resolve::{RawCondition, RawRule, Text};
 use crate::model::{
@@ -366,40 +367,51 @@ fn between_help<'a>(left: Comparison<'a>, right: Comparison<'a>) -> String {
     format!("write {}{outside}", listed(&fields))
 }
 
-/// Returns the help on a `between` that lacks fields, with the values that its author wrote.
+/// Returns the help on a `between` that lacks fields, with the predicates and the bounds that its author wrote. Where one
+/// is not known, it has `…`.
 pub(super) fn sides_help(condition: &RawCondition) -> String {
-    let kind = condition.kind.as_deref().unwrap_or_default();
-    let (left, right, low, high) = match kind {
-        "datetime" => ("after", "before", "2026-12-01T09:00:00+00:00", "2026-12-24T18:00:00+00:00"),
-        "semver" => (">=", "<", "1.0.0", "2.0.0"),
-        _ => (">=", "<", "18", "65"),
+    const UNKNOWN: &str = "…";
+    let kind = condition.kind.as_deref().and_then(ConditionType::find);
+    let kind = kind.filter(|kind| !kind.sides().is_empty()).or_else(|| ConditionType::find("number"));
+    let name = kind.map(|kind| kind.name).unwrap_or_default();
+    let usual = if name == "datetime" { ["after", "before"] } else { [">=", "<"] };
+    let given = [&condition.left_predicate, &condition.right_predicate];
+    let objects = condition.objects.as_deref().unwrap_or_default();
+    let right_objects = condition.right_objects.as_deref().unwrap_or_default();
+    let own = objects.iter().chain(right_objects).map(|Text(object)| meant::bound(name, object));
+    let own: Option<Vec<Bound>> = own.take(3).collect();
+    let sides = match own.unwrap_or_default().as_slice() {
+        [one, other] => {
+            meant::sorted([one.clone(), other.clone()]).map_or([None, None], |both| both.map(Some))
+        }
+        [one] if right_objects.is_empty() && !one.is_upper() => [Some(one.clone()), None],
+        [one] => [None, Some(one.clone())],
+        // Only the author knows them, or which belong to which side.
+        _ => [None, None],
     };
-    let is_range = |objects: [&str; 2]| {
-        let texts = objects.map(|object| [Text(object.to_owned())]);
-        let Some(kind) = ConditionType::find(kind).or_else(|| ConditionType::find("number")) else {
-            return true;
-        };
+    let predicate = |side: usize| {
+        let of_text = sides[side].as_ref().and_then(|bound| bound.predicate);
+        match given[side].as_deref().filter(|word| !word.is_empty()) {
+            Some(word) => dialects::exact(name, word)
+                .filter(|own| of_text.is_none_or(|of_text| of_text == *own))
+                .unwrap_or(UNKNOWN),
+            None => of_text.unwrap_or(usual[side]),
+        }
+    };
+    let [left, right] = [predicate(0), predicate(1)];
+    let object = |side: usize| sides[side].as_ref().map_or(UNKNOWN, |bound| &bound.object);
+    let [low, high] = [object(0), object(1)];
+    let is_range = kind.is_none_or(|kind| {
+        let texts = [low, high].map(|object| [Text(object.to_owned())]);
         let one = |name, objects| {
             let predicate = kind.comparison(name)?;
             Some(Comparison { kind, subject: "", name, predicate, objects, condition: 0, list: "" })
         };
         one(left, &texts[0]).zip(one(right, &texts[1])).is_none_or(|(one, other)| is_possible([&one, &other]))
-    };
-    let right_objects = condition.right_objects.as_deref().unwrap_or_default();
-    let own: Vec<&str> =
-        condition.objects.iter().flatten().chain(right_objects).map(|Text(object)| object.as_str()).collect();
-    let sides = match own.as_slice() {
-        [one, other] if is_range([one, other]) => [*one, *other],
-        [one, other] => [*other, *one],
-        [one] if right_objects.is_empty() && is_range([one, high]) => [*one, high],
-        [one] if is_range([low, one]) => [low, *one],
-        [_] => [low, high],
-        // Only the author knows them, or which belong to which side.
-        _ => ["…", "…"],
-    };
+    });
+    let [low, high] = if is_range { [low, high] } else { [high, low] }.map(shown);
     let quoted =
         |text: &str| if text.chars().all(char::is_alphabetic) { text.to_owned() } else { quoted(text) };
-    let [low, high] = sides.map(shown);
     format!(
         "write `leftPredicate: {}`, `objects: [{}]`, `rightPredicate: {}` and `rightObjects: [{}]`",
         quoted(left),

@@ -266,8 +266,10 @@ impl<'n> Between<'n> {
             let (sides, doubt) = sides(kind, &entries, &sources)?;
             Some((kind, sides, doubt))
         })?;
-        // A list of two in the right place has its finding elsewhere.
-        let is_list = matches!(sources.as_slice(), [(_, Node { kind: NodeKind::Sequence(items), .. })] if items.len() > 1);
+        // A list of two bounds in the right place has its finding elsewhere.
+        let is_list = matches!(sources.as_slice(), [(_, Node { kind: NodeKind::Sequence(items), .. })]
+            if items.len() > 1 && items.iter().filter_map(scalar).all(|text| takes(kind, text)));
+        let is_list = is_list && entries.compares.iter().all(Option::is_none);
         let is_named = entries.predicate.is_some_and(|(_, value)| scalar(value) == Some("between"));
         // Where a service does not document `between`, it is a warning, but what is not a number is an error.
         let has_error = service.can().between || kind == "number" && !is_list;
@@ -434,7 +436,10 @@ fn sides<'n>(
         let of_key =
             scalar(&from.0).and_then(|key| dialects::exact(kind, key)).filter(|one| *one != "between");
         let named = match given {
-            Some(word) => Some(dialects::exact(kind, word)?),
+            // Which of two is meant, only the author knows.
+            Some(word) => {
+                dialects::exact(kind, word).filter(|own| of_text.is_none_or(|text| text == *own)).map(Some)?
+            }
             None => of_text.or(of_key),
         };
         let usual = match (kind, side) {
@@ -486,7 +491,7 @@ fn pair(kind: &str, value: &Node) -> Option<[Bound; 2]> {
         }
         NodeKind::Sequence(items) => match items.as_slice() {
             [one] => pair(kind, one),
-            [low, high] => Some([bound(kind, scalar(low)?)?, bound(kind, scalar(high)?)?]),
+            [low, high] => meant::sorted([bound(kind, scalar(low)?)?, bound(kind, scalar(high)?)?]),
             _ => None,
         },
         NodeKind::Mapping(entries) => {

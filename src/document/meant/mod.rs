@@ -12,7 +12,7 @@ mod pattern;
 mod split;
 mod time;
 
-pub(super) use bound::{Bound, bound, bounds, is_before};
+pub(super) use bound::{Bound, bound, bounds, is_before, sorted};
 pub(super) use entry::{cut_at_comma, in_braces, is_entry, without_blank, without_colon};
 pub(super) use enumeration::enumerated;
 pub(super) use json::{json, repaired_json};

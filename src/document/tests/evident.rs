@@ -524,6 +524,54 @@ fn a_between_in_another_form_is_one_finding_with_its_bounds() {
         ),
         ("type: number, subject: age, predicate: between, values: [\">21\", \"<30\"]", [">", "<"], NUMBERS),
         (
+            "type: number, subject: age, predicate: between, leftPredicate: \">\", rightPredicate: \"<=\", objects: [21, 30]",
+            [">", "<="],
+            NUMBERS,
+        ),
+        (
+            "type: number, subject: age, predicate: between, leftPredicate: gt, rightPredicate: lte, objects: [30, 21]",
+            [">", "<="],
+            NUMBERS,
+        ),
+        (
+            "type: number, subject: age, predicate: between, leftPredicate: \">\", objects: [21, 30]",
+            [">", "<="],
+            NUMBERS,
+        ),
+        (
+            "type: number, subject: age, predicate: between, objects: [\">21\", \"<=30\"]",
+            [">", "<="],
+            NUMBERS,
+        ),
+        (
+            "type: number, subject: age, predicate: between, objects: [\"<=30\", \">21\"]",
+            [">", "<="],
+            NUMBERS,
+        ),
+        ("type: number, subject: age, predicate: between, objects: [\">21\", \"30\"]", [">", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: [\"21 AND 30\"]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: [\"21…30\"]", [">=", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: [\"(21,30]\"]", [">", "<="], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: [\"[21;30)\"]", [">=", "<"], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: [\"]21,30[\"]", [">", "<"], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: [\"21 <= x < 30\"]", [">=", "<"], NUMBERS),
+        ("type: number, subject: age, predicate: between, objects: [\">=21 <30\"]", [">=", "<"], NUMBERS),
+        (
+            "type: number, subject: age, predicate: between, leftPredicate: \">\", rightPredicate: \"<\", objects: [\"21-30\"]",
+            [">", "<"],
+            NUMBERS,
+        ),
+        (
+            "type: number, subject: age, predicate: between, objects: [\"-5--1\"]",
+            [">=", "<="],
+            ["\"-5\"", "\"-1\""],
+        ),
+        (
+            "type: semver, subject: app, predicate: between, objects: [\">1.2.0 <=2.0.0\"]",
+            [">", "<="],
+            ["\"1.2.0\"", "\"2.0.0\""],
+        ),
+        (
             "type: semver, subject: app, predicate: between, min: 1.2, max: v2.0.0",
             [">=", "<="],
             ["\"1.2.0\"", "\"2.0.0\""],
@@ -614,6 +662,59 @@ fn a_between_is_put_together_only_if_both_bounds_are_certain() {
     }
 }
 
+/// A bound that the author did not write is `…`, which nobody can apply by mistake, and what is written stays.
+#[test]
+fn a_bound_of_a_between_that_is_not_known_is_not_invented() {
+    const UNKNOWN: &str =
+        "leftPredicate: \">=\"`, `objects: [\"…\"]`, `rightPredicate: \"<\"` and `rightObjects: [\"…\"]";
+    for (own, form) in [
+        ("objects: [\"21\"]", "`objects: [\"21\"]`, `rightPredicate: \"<\"` and `rightObjects: [\"…\"]`"),
+        ("objects: [\"<=30\"]", "`objects: [\"…\"]`, `rightPredicate: \"<=\"` and `rightObjects: [\"30\"]`"),
+        (
+            "leftPredicate: \">\", rightPredicate: \"<=\", objects: [\"21\"]",
+            "`leftPredicate: \">\"`, `objects: [\"21\"]`, `rightPredicate: \"<=\"` and `rightObjects: [\"…\"]`",
+        ),
+        (
+            "leftPredicate: \">\", objects: [\"21\"], rightObjects: [\"30\"]",
+            "`leftPredicate: \">\"`, `objects: [\"21\"]`, `rightPredicate: \"<\"` and `rightObjects: [\"30\"]`",
+        ),
+        (
+            "rightObjects: [\"30\"], objects: []",
+            "`objects: [\"…\"]`, `rightPredicate: \"<\"` and `rightObjects: [\"30\"]`",
+        ),
+        ("objects: [\"21:30\"]", UNKNOWN),
+        ("objects: [\"(21, 30)\"]", UNKNOWN),
+        ("objects: [\">21 or <30\"]", UNKNOWN),
+        ("objects: [\">21\", \">30\"]", UNKNOWN),
+        // Which of the two comparisons is meant, only the author knows.
+        (
+            "leftPredicate: \">=\", rightPredicate: \"<\", objects: [\">21\", \"30\"]",
+            "`leftPredicate: \"…\"`, `objects: [\"21\"]`, `rightPredicate: \"<\"` and `rightObjects: [\"30\"]`",
+        ),
+    ] {
+        let own = format!("{{ type: number, subject: age, predicate: between, {own} }}");
+        let found = featureprobe(&DOCUMENT.replace(BETWEEN, &own)).diagnostics;
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert!(helps.iter().any(|help| help.contains(form)), "{own}: {helps:?}");
+        assert!(
+            !helps.iter().any(|help| help.contains("65") || help.contains("a rule for each")),
+            "{own}: {helps:?}"
+        );
+    }
+    for own in [
+        "type: semver, subject: app, predicate: between, objects: [\"1.2.0\"]",
+        "type: datetime, subject: now, predicate: between, objects: [\"2026-12-01T09:00:00Z/P1M\"]",
+    ] {
+        let found = featureprobe(&DOCUMENT.replace(BETWEEN, &format!("{{ {own} }}"))).diagnostics;
+        let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert!(helps.iter().any(|help| help.contains("rightObjects: [\"…\"]")), "{own}: {helps:?}");
+        assert!(
+            !helps.iter().any(|help| help.contains("2.0.0") || help.contains("12-24")),
+            "{own}: {helps:?}"
+        );
+    }
+}
+
 /// The opposite of `between` has its words, and the bounds theirs.
 #[test]
 fn a_negation_of_a_between_in_another_form_has_its_own_finding() {
@@ -634,6 +735,8 @@ fn without_between_each_bound_is_a_condition() {
         "subject: age, predicate: between, values: [21, 30]",
         "attribute: age, from: 21, to: 30",
         "type: number, subject: age, predicate: between, objects: [21-30]",
+        "type: number, subject: age, predicate: between, objects: [\">=21\", \"<=30\"]",
+        "type: number, subject: age, predicate: between, objects: [\"21 <= age <= 30\"]",
     ] {
         let found = yaml(DOCUMENT.replace(BETWEEN, &format!("{{ {own} }}"))).diagnostics;
         let helps: Vec<&str> = found.iter().filter_map(|one| one.help.as_deref()).collect();

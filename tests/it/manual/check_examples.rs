@@ -45,7 +45,7 @@ pub(super) const EXAMPLES: &[(&str, Example)] = &[
     ("bad-semver", Edit(CONDITION, r#"{ type: semver, subject: app, predicate: "=", objects: ["1.2"] }"#)),
     (
         "between-fields",
-        Edit(CONDITION, r#"{ type: number, subject: age, predicate: between, objects: ["18"] }"#),
+        Edit(CONDITION, r#"{ type: number, subject: age, predicate: between, objects: ["18", "65"] }"#),
     ),
     ("comment-key", Edit("disabled: false", "comment: for the launch\ndisabled: false")),
     (

@@ -238,12 +238,6 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ),
     mistake(
         CONDITION,
-        "{ type: number, subject: age, predicate: between, objects: [70] }",
-        "9:52 between-fields: `between` needs `leftPredicate`, `rightPredicate` and `rightObjects`",
-        "objects: [70]",
-    ),
-    mistake(
-        CONDITION,
         "{ type: semver, subject: app, predicate: between, objects: [1.10.0, 1.9.0] }",
         "9:52 between-fields: `between` needs `leftPredicate`, `rightPredicate` and `rightObjects`",
         "objects: [1.10.0, 1.9.0]",
