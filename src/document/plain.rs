@@ -5,7 +5,7 @@
 //! parsers read differently.
 
 use super::resolve::RawDocument;
-use super::shape::has_odd_ends;
+use super::shape::may_deceive;
 
 /// The largest [`work`] that serde_yaml gets.
 pub(super) const MOST_WORK: usize = 1 << 26;
@@ -28,7 +28,7 @@ pub(super) fn is_plain(text: &str) -> bool {
         // Line breaks to some parsers, and a byte order mark.
         && !text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}'])
         // They may be findings, which need the positions.
-        && !has_odd_ends(text)
+        && !may_deceive(text)
         // serde_yaml also reads `0b1`, `+0b1` and `+0x1` as numbers.
         && !text.contains("0b")
         && !text.contains("+0")

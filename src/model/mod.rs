@@ -49,9 +49,7 @@ pub(crate) use conversion::{
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
 pub use dialect::ServiceKind;
 pub(crate) use dialect::{Abilities, ServiceLimits};
-#[cfg(test)]
-pub(crate) use escape::is_harmful;
-pub(crate) use escape::{HarmlessJsonWriter, escaped, exact, harmless_json, is_unseen};
+pub(crate) use escape::{HarmlessJsonWriter, escaped, exact, harmless_json, is_harmful, is_unseen};
 pub use forge::Forge;
 pub(crate) use forge::WebhookProof;
 pub use glob::ScopeError;

@@ -8,7 +8,7 @@ mod scalar;
 mod serve;
 
 pub(super) use fields::{first_line_of, without_blank};
-pub(super) use scalar::{boolean, has_odd_ends, text};
+pub(super) use scalar::{boolean, may_deceive, text};
 
 use self::fields::Fields;
 use self::scalar::{TEMPLATE, template};

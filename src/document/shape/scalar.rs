@@ -6,7 +6,7 @@ use crate::document::finding::{Finding, shown};
 use crate::document::foreign;
 use crate::document::meant;
 use crate::document::node::{Node, NodeKind, Span, Style, is_null, quoted};
-use crate::model::is_unseen;
+use crate::model::{is_harmful, is_unseen};
 
 impl ShapeReader<'_> {
     pub(in crate::document) fn scalar<T>(
@@ -20,7 +20,7 @@ impl ShapeReader<'_> {
     pub(in crate::document) fn text(&mut self, field: &Field<'_>) -> Option<String> {
         let text = self.scalar(field, text)?;
         if let NodeKind::Scalar(_, style) = &field.node.kind {
-            self.ends(field, &text, *style);
+            self.appearance(field, &text, *style);
         }
         Some(text)
     }
@@ -35,15 +35,17 @@ impl ShapeReader<'_> {
         None
     }
 
-    /// Warns about a text that begins or ends with typographic quotes or with a character that nobody sees.
-    fn ends(&mut self, field: &Field<'_>, text: &str, style: Style) {
-        // No SDK reads a description.
+    /// Warns about a text that begins or ends with typographic quotes or with a character that nobody sees, or that has
+    /// one that hides or reorders text.
+    fn appearance(&mut self, field: &Field<'_>, text: &str, style: Style) {
         let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return };
-        if (first.is_ascii() && last.is_ascii()) || field.name == "description" {
+        if text.is_ascii() {
             return;
         }
+        // No SDK reads a description, so its ends may be any.
+        let is_read = field.name != "description";
         let inner = text.strip_prefix(is_quote).and_then(|text| text.strip_suffix(is_quote));
-        if let (Some(inner), Style::Plain) = (inner, style) {
+        if let (Some(inner), Style::Plain, true) = (inner, style, is_read) {
             let message = format!("the quotes `{first}` and `{last}` are a part of this text");
             let help = format!(
                 "write `{}`; if they are meant, put the whole text in single quotes",
@@ -57,11 +59,15 @@ impl ShapeReader<'_> {
         let is_verbatim = start.line == end.line
             && usize::try_from(end.column.saturating_sub(start.column)).ok()
                 == Some(text.chars().count() + quotes);
-        if let Some(hidden) = [first, last].into_iter().find(|c| is_verbatim && is_hidden(*c)) {
+        if !is_verbatim {
+            return;
+        }
+        let at_end = [first, last].into_iter().find(|c| is_read && is_hidden(*c));
+        if let Some(hidden) = at_end.or_else(|| text.chars().find(|c| is_deceptive(*c))) {
             let message =
                 format!("the invisible character U+{:04X} is a part of this text", u32::from(hidden));
-            let visible = text.trim_matches(is_hidden);
-            let help = format!("write `{}`", quoted(&shown(visible)));
+            let visible = text.trim_matches(is_hidden).replace(is_deceptive, "");
+            let help = format!("write `{}`", quoted(&shown(&visible)));
             self.add(Finding::at(&check::HIDDEN_CHARACTER, field.span(), message).help(help));
         }
     }
@@ -89,9 +95,9 @@ impl ShapeReader<'_> {
     }
 }
 
-/// Returns whether text may have a finding because of how it begins and ends ([`ShapeReader::text`]).
-pub(in crate::document) fn has_odd_ends(text: &str) -> bool {
-    !text.is_ascii() && text.contains(|c| is_quote(c) || is_hidden(c))
+/// Returns whether text may have a finding because of its quotes and of what nobody sees ([`ShapeReader::text`]).
+pub(in crate::document) fn may_deceive(text: &str) -> bool {
+    !text.is_ascii() && text.contains(|c| is_quote(c) || is_hidden(c) || is_deceptive(c))
 }
 
 /// Returns whether `c` is a typographic quote, which YAML takes for text.
@@ -102,6 +108,12 @@ fn is_quote(c: char) -> bool {
 /// Returns whether nobody sees `c` at the end of a text.
 fn is_hidden(c: char) -> bool {
     is_unseen(c) || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+}
+
+/// Returns whether `c` hides or reorders text wherever it is. Words of some languages have joiners and marks of
+/// direction, and emoji have joiners and tags.
+fn is_deceptive(c: char) -> bool {
+    is_harmful(c) && !c.is_control() && !matches!(c, '\u{200c}'..='\u{200f}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// A value that cannot be read.

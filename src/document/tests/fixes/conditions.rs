@@ -112,6 +112,18 @@ pub(super) const MISTAKES: &[Mistake] = &[
         "country\u{2003}",
     ),
     mistake(
+        "[\"AT\"]",
+        "[\"A\u{200b}T\"]",
+        "9:77 hidden-character: the invisible character U+200B is a part of this text",
+        "\"A\u{200b}T\"",
+    ),
+    mistake(
+        "subject: country",
+        "subject: co\u{202e}untry",
+        "9:36 hidden-character: the invisible character U+202E is a part of this text",
+        "co\u{202e}untry",
+    ),
+    mistake(
         "predicate: is one of",
         "predicate: “is one of”",
         "9:56 unknown-predicate: `“is one of”` is not a known predicate of a `string` condition",
