@@ -32,10 +32,18 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
         ("a prerequisite", "disabled" | "isdisabled" | "off" | "inactive") => {
             value_if(!truth(value)?, beside)
         }
-        ("a rule", "enabled" | "isenabled" | "on" | "active") => Some(switch(what, truth(value)?)),
-        ("a rule", "disabled" | "disable" | "isdisabled" | "off" | "inactive" | "skip") => {
-            Some(switch(what, !truth(value)?))
+        ("a rule", "enabled" | "isenabled" | "on" | "active" | "state" | "status") => {
+            Some(switch(what, truth(value)?))
         }
+        (
+            "a rule",
+            "archived" | "disabled" | "disable" | "isdisabled" | "off" | "inactive" | "paused" | "skip"
+            | "suspended",
+        ) => Some(switch(what, !truth(value)?)),
+        ("a rule", "caseinsensitive" | "iscaseinsensitive" | "ignorecase" | "ignorescase") => {
+            Some(case_of_rule(truth(value)?))
+        }
+        ("a rule", "casesensitive" | "iscasesensitive" | "matchcase") => Some(case_of_rule(!truth(value)?)),
         // Alone, it is an attribute.
         ("a condition", "enabled" | "isenabled" | "active") if beside.len() > 1 => {
             Some(switch(what, truth(value)?))
@@ -52,8 +60,8 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
         (
             "a rule",
             "match" | "matches" | "matchtype" | "matchmode" | "operator" | "op" | "logic" | "logicaloperator"
-            | "combinator" | "conjunction" | "quantifier" | "segmentoperator" | "conditionoperator"
-            | "conditionsoperator",
+            | "combinator" | "combine" | "conjunction" | "mode" | "quantifier" | "segmentoperator"
+            | "conditionoperator" | "conditionsoperator",
         ) => Some(ForeignKey::only(Quantifier::of(scalar(value)?)?.help())),
         ("a rule", _) if is_of_mappings(value) => {
             let help = match Quantifier::of(plain)? {
@@ -79,7 +87,7 @@ pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]
 
 /// Returns whether a key in lower case, without `_` and `-`, reverses what has it.
 pub(super) fn is_negation(plain: &str) -> bool {
-    matches!(plain, "inverted" | "invert" | "negate" | "negated" | "not")
+    matches!(plain, "inverse" | "inverted" | "invert" | "negate" | "negated" | "not" | "reverse" | "reversed")
 }
 
 const REVERSED: &str = "do not just remove it: it reverses what the rule matches. The predicates of conditions say the opposite, \
@@ -283,6 +291,17 @@ fn case(is_ignored: bool, beside: &[(Node, Node)]) -> ForeignKey {
              of each letter, such as `[Aa]`",
         ),
     }
+}
+
+/// Returns the help on a field that says whether the conditions of a rule ignore case.
+fn case_of_rule(is_ignored: bool) -> ForeignKey {
+    ForeignKey::only(match is_ignored {
+        false => "remove it: every predicate distinguishes upper and lower case",
+        true => {
+            "do not just remove it: every predicate distinguishes upper and lower case. `matches regex` can have both cases \
+             of each letter, such as `[Aa]`"
+        }
+    })
 }
 
 /// Returns the help on a field that reverses its condition. It is about the predicate as well, whatever that

@@ -58,7 +58,9 @@ pub(super) fn in_words(subject: &str) -> String {
 
 /// Returns what `segment` means in a condition: its type and what it compares with.
 pub(super) fn segment(value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
-    let objects = format!("objects: [{}]", compared_with(value, "is in")?);
+    let plain = |text: &String| is_plain(text);
+    let objects = compared_with(value, "is in").filter(|_| texts_of(value).iter().flatten().all(plain))?;
+    let objects = format!("objects: [{objects}]");
     let parts = [("type", "type: segment"), ("predicate", "predicate: is in"), ("objects", &objects)];
     let missing: Vec<&str> =
         parts.into_iter().filter(|(name, _)| field(beside, name).is_none()).map(|(_, part)| part).collect();
@@ -80,9 +82,21 @@ pub(super) fn shorthand(subject: &str, values: &Node) -> Option<String> {
     // `{ country: { in: [AT] } }`
     if let NodeKind::Mapping(entries) = &values.kind {
         let [(predicate, values)] = entries.as_slice() else { return None };
-        let types = dialects::other_types("", scalar(predicate)?);
-        let (texts, objects) = (texts_of(values)?, compared_with(values, scalar(predicate)?)?);
-        let (kind, predicate) = types.iter().find(|(kind, _)| texts.iter().all(|one| takes(kind, one)))?;
+        let word = scalar(predicate)?;
+        let types = dialects::other_types("", word);
+        let (texts, objects) = (texts_of(values)?, compared_with(values, word)?);
+        let has_types = |kind: &str| texts.iter().all(|one| takes(kind, one));
+        let are_numbers = is_unquoted(values) && has_types("number");
+        let of_numbers = types.iter().find(|(kind, _)| *kind == "number" && are_numbers);
+        let (kind, predicate) = of_numbers.or_else(|| types.iter().find(|(kind, _)| has_types(kind)))?;
+        // `after` is `>=`, and `before` is `<`; a range has two parts.
+        let of_number = dialects::exact("number", word);
+        let is_exact = *kind != "datetime"
+            || matches!(word, "after" | "before")
+            || !matches!(of_number, Some(">" | "<="));
+        if !is_exact || *predicate == "between" {
+            return None;
+        }
         let is_pattern = *predicate == "contains" && objects.contains('%');
         return (!is_pattern).then(|| write(kind, &quoted(predicate), &objects));
     }
@@ -90,7 +104,16 @@ pub(super) fn shorthand(subject: &str, values: &Node) -> Option<String> {
     if let [one] = texts.as_slice() {
         let denied = ["!=", "!", "not ", "NOT "].iter().find_map(|sign| one.strip_prefix(*sign));
         if let Some(denied) = denied.map(str::trim).filter(|denied| is_plain(denied)) {
-            return Some(write("string", "is not any of", &quoted(&shown(denied))));
+            let all = meant::several(denied).unwrap_or_else(|| vec![denied.to_owned()]);
+            // What has a sign of its own can be denied, too, or not.
+            let is_certain =
+                |one: &String| is_plain(one) && !one.contains([',', ';', '!', '(', ')', '[', ']', '{', '}']);
+            let objects = meant::list(&all).filter(|_| all.iter().all(is_certain))?;
+            return match (all.as_slice(), all.iter().any(|one| takes("number", one))) {
+                ([_], true) => Some(write("number", "\"!=\"", &objects)),
+                (_, true) => None,
+                (_, false) => Some(write("string", "is not any of", &objects)),
+            };
         }
         if let Some(ComparedObject::With(predicate, number)) = meant::compared_number(one) {
             return Some(write("number", &quoted(predicate), &quoted(&number)));
@@ -113,11 +136,28 @@ pub(super) fn shorthand(subject: &str, values: &Node) -> Option<String> {
 
 /// Returns whether a text has no sign that compares elsewhere: a range, a negation, a pattern.
 pub(super) fn is_plain(text: &str) -> bool {
-    let signs = ['!', '=', '<', '>', '^', '~', '≠', '≤', '≥', '/', '%'];
+    const WORDS: &[&str] = &[
+        "in ",
+        "not ",
+        "no ",
+        "except ",
+        "all but ",
+        "under ",
+        "over ",
+        "above ",
+        "below ",
+        "at least ",
+        "at most ",
+        "up to ",
+        "more than ",
+        "less than ",
+    ];
+    let signs = ['!', '=', '<', '>', '^', '~', '≠', '≤', '≥', '/', '%', '¬'];
     let lower = text.to_lowercase();
     let is_sign = text.starts_with(signs)
         || text.contains('*')
-        || ["in ", "not "].iter().any(|word| lower.starts_with(word));
+        || [" or ", " not "].iter().any(|word| lower.contains(word))
+        || WORDS.iter().any(|word| lower.starts_with(word));
     !text.is_empty() && !is_sign && meant::compared_number(text).is_none()
 }
 

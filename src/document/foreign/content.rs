@@ -1,7 +1,7 @@
 //! Keys of `content`, and those that belong there or beside it, in the notation of another tool.
 
 use super::names::{first_of, meant_field, own_of, plain};
-use super::rule::Restriction;
+use super::restriction::Restriction;
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::finding::shown;
 use crate::document::keys::{CONTENT, PREREQUISITE, RULE, SIMPLE_CONDITION, VARIATION};

@@ -3,7 +3,7 @@
 //! Only what has one meaning is written as a condition. An example in its place could say the opposite.
 
 use super::condition::{is_plain, takes};
-use super::names::{own_of, plain};
+use super::names::{SEGMENTS, own_of, plain};
 use crate::document::dialects;
 use crate::document::finding::shown;
 use crate::document::meant;
@@ -55,6 +55,12 @@ pub(super) fn logic(operator: &str, value: &Node) -> Option<String> {
         }
         None => format!("write a condition that says the same: `{ANY}`"),
     })
+}
+
+/// Returns the condition that a key with a comparison and its value mean: `age >=`, `country not in`, `age__gte`, `!country`.
+pub(super) fn compared_key(name: &str, value: &Node) -> Option<String> {
+    let expression = Expression::of_key(name, value)?.condition()?;
+    Some(expression.trim_start_matches("{ ").trim_end_matches(" }").to_owned())
 }
 
 /// Returns the attribute that a mapping names in place of a text: `{ var: country }`.
@@ -129,6 +135,28 @@ impl<'a> Expression<'a> {
         Some(Self { is_denied: false, subject: attribute(subject)?, operator, kind, values: read(value)? })
     }
 
+    fn of_key(name: &'a str, value: &'a Node) -> Option<Self> {
+        let is_subject = |subject: &str| {
+            let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+            subject.starts_with(char::is_alphabetic) && subject.chars().all(is_part)
+        };
+        let (subject, operator) = match name.strip_prefix('!').or_else(|| name.strip_prefix("not ")) {
+            Some(subject) => (subject.trim(), "is not"),
+            None => {
+                let (subject, operator) = name.split_once("__").or_else(|| {
+                    name.split_at_checked(
+                        name.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-'))?,
+                    )
+                })?;
+                let operator = operator.trim();
+                let is_operator = !operator.starts_with(['.', ':', '[']) && is_named(operator);
+                (subject, Some(operator).filter(|_| is_operator)?)
+            }
+        };
+        let values = read(value).filter(|_| is_subject(subject))?;
+        Some(Self { is_denied: false, subject, operator, kind: None, values })
+    }
+
     /// Reads `[country, in, [AT]]`.
     fn of_list(items: &'a [Node]) -> Option<Self> {
         let [subject, operator, value] = items else { return None };
@@ -145,6 +173,13 @@ impl<'a> Expression<'a> {
     fn condition(&self) -> Option<String> {
         let texts: Vec<String> = self.values.iter().map(|value| value.text.clone()).collect();
         let (kind, predicate) = self.comparison().filter(|_| !texts.is_empty())?;
+        if SEGMENTS.contains(&plain(self.subject).as_str()) {
+            return self.segment(predicate);
+        }
+        // A share of users is no attribute.
+        if dialects::is_rollout(self.subject) {
+            return None;
+        }
         let predicate = match self.is_denied {
             true => dialects::opposite(predicate, texts.len() == 1)?,
             false => predicate,
@@ -152,6 +187,18 @@ impl<'a> Expression<'a> {
         let predicate = meant::in_braces(predicate);
         let (subject, objects) = (quoted(&shown(self.subject)), meant::list(&texts)?);
         Some(format!("{{ type: {kind}, subject: {subject}, predicate: {predicate}, objects: [{objects}] }}"))
+    }
+
+    /// Returns the condition on segments that says the same as a predicate of texts.
+    fn segment(&self, predicate: &str) -> Option<String> {
+        let is_in = match predicate {
+            "is one of" | "=" => !self.is_denied,
+            "is not any of" | "!=" => self.is_denied,
+            _ => return None,
+        };
+        let predicate = if is_in { "is in" } else { "is not in" };
+        let texts: Vec<String> = self.values.iter().map(|value| value.text.clone()).collect();
+        Some(format!("{{ type: segment, predicate: {predicate}, objects: [{}] }}", meant::list(&texts)?))
     }
 
     /// Returns the type and the predicate.
@@ -211,6 +258,10 @@ fn without_denial(text: &str) -> Option<&str> {
     is_word.then(|| rest.trim_start())
 }
 
+fn is_named(word: &str) -> bool {
+    !dialects::other_types("", word).is_empty()
+}
+
 /// Returns what stands between two brackets; none if a text does not begin and end with them.
 fn in_brackets(text: &str, open: char, close: char) -> Option<&str> {
     text.strip_prefix(open)?.strip_suffix(close).map(str::trim)
@@ -219,7 +270,6 @@ fn in_brackets(text: &str, open: char, close: char) -> Option<&str> {
 /// Returns the operator that a text begins with, and the rest.
 fn operator(text: &str) -> Option<(&str, &str)> {
     let is_sign = |c: char| "=!<>~≠≤≥⩾⩽".contains(c);
-    let is_named = |word: &str| !dialects::other_types("", word).is_empty();
     let signs = text.find(|c| !is_sign(c)).unwrap_or(text.len());
     if signs > 0 {
         let (sign, rest) = text.split_at(signs);

@@ -3,6 +3,7 @@
 use super::condition::shorthand;
 use super::names::has_field;
 use super::prerequisite::prerequisite;
+use super::restriction::Restriction;
 use super::serve::value_of;
 use crate::document::finding::shown;
 use crate::document::keys::{CONDITION, PREREQUISITE, RULE, VARIATION};
@@ -79,11 +80,24 @@ pub(in crate::document) fn not_a_list(field: &str, value: &Node) -> Option<Strin
             if let Some(help) = modifier::quantified(entries) {
                 return Some(help.to_owned());
             }
-            let all: Option<Vec<String>> = entries
-                .iter()
-                .map(|(name, value)| Some(format!("{{ {} }}", shorthand(scalar(name)?, value)?)))
-                .collect();
-            let all = all?.join(", ");
+            let mut all = Vec::new();
+            for (name, value) in entries {
+                let name = scalar(name)?;
+                let condition = match Restriction::of_key(name, value) {
+                    Some(Restriction::Condition(condition)) => condition,
+                    // An example could say the opposite.
+                    Some(other) => {
+                        return Some(format!(
+                            "write a list of conditions. Of `{}`: {}",
+                            shown(name),
+                            other.words()
+                        ));
+                    }
+                    None => shorthand(name, value)?,
+                };
+                all.push(format!("{{ {condition} }}"));
+            }
+            let all = all.join(", ");
             (!all.is_empty() && all.len() <= 2 * meant::LONGEST)
                 .then(|| format!("write a list: `conditions: [{all}]`"))
         }

@@ -13,6 +13,7 @@ pub(super) mod names;
 mod place;
 mod prerequisite;
 mod renamed;
+mod restriction;
 mod rule;
 mod serve;
 
@@ -29,13 +30,13 @@ pub(super) use serve::{
 
 use self::condition::{comparison, segment};
 use self::expression::logic;
-use self::names::{meant_field, own_of, plain};
+use self::names::{SEGMENTS, meant_field, own_of, plain};
 use self::prerequisite::prerequisite;
-use self::rule::SEGMENTS;
+use self::restriction::Restriction;
 use super::finding::shown;
 use super::keys::SIMPLE_CONDITION;
 use super::modifier::{self, truth, truth_of};
-use super::node::{Node, field, quoted, scalar};
+use super::node::{Node, NodeKind, field, quoted, scalar};
 
 /// What an unknown key means.
 pub(super) struct ForeignKey {
@@ -62,7 +63,8 @@ pub(super) fn key(
 ) -> Option<ForeignKey> {
     let plain = plain(name);
     let key = UnknownKey { what, name, plain: &plain, value, beside };
-    modifier::key(what, &plain, value, beside)
+    key.serve_of_rule(variations)
+        .or_else(|| modifier::key(what, &plain, value, beside))
         .or_else(|| key.beside_list(variations))
         .or_else(|| match what {
             "`content`" if plain == "disabled" => {
@@ -126,17 +128,43 @@ impl UnknownKey<'_> {
                 Some(ForeignKey { help, stands_for })
             }
             "serve" | "conditions" => Some(ForeignKey::only("write it beside `conditions`, not below")),
-            _ if SEGMENTS.contains(&self.plain) => segment(self.value, self.beside),
-            "users" | "userid" | "userids" | "targetingkey" if self.beside.len() == 1 => {
-                let help = "do not just remove it: it names users, and a condition compares attributes. Give these users an \
-                            attribute, or a segment";
-                Some(ForeignKey { help: help.to_owned(), stands_for: SIMPLE_CONDITION })
+            _ if SEGMENTS.contains(&self.plain) => {
+                segment(self.value, self.beside).or_else(|| self.restriction())
             }
             _ => self
                 .logic()
+                .or_else(|| self.restriction())
                 .or_else(|| comparison(self.name, self.plain, self.value, self.beside))
-                .or_else(|| self.boolean()),
+                .or_else(|| self.boolean())
+                .or_else(|| self.beside_condition()),
         }
+    }
+
+    /// Returns what the only key of a condition means that is more than the name of an attribute.
+    fn restriction(&self) -> Option<ForeignKey> {
+        let is_list = matches!(self.value.kind, NodeKind::Sequence(_));
+        let is_part = own_of(self.what, self.plain).is_some() && (self.plain != "key" || is_list);
+        if self.beside.len() != 1 || is_part {
+            return None;
+        }
+        let help = match Restriction::of_key(self.name, self.value)? {
+            Restriction::Condition(condition) => format!("write `{condition}`"),
+            other => format!("do not just remove it: {}", other.words()),
+        };
+        Some(ForeignKey { help, stands_for: SIMPLE_CONDITION })
+    }
+
+    /// Returns the help on a key beside those of a condition that changes whom it matches, and has no form in it.
+    fn beside_condition(&self) -> Option<ForeignKey> {
+        if self.beside.len() == 1 || own_of(self.what, self.plain).is_some() {
+            return None;
+        }
+        let found = Restriction::of_key(self.name, self.value)?;
+        let is_certain = matches!(
+            found,
+            Restriction::Negation | Restriction::Setting | Restriction::Share | Restriction::Users
+        );
+        is_certain.then(|| ForeignKey::only(format!("do not just remove it: {}", found.words())))
     }
 
     /// Returns the condition that a key of JsonLogic means.
@@ -226,8 +254,39 @@ impl UnknownKey<'_> {
                 Some(index) => format!("write `{}` instead", variations.choice(index)),
                 None => format!("write `variation` instead, with the name of one{}", variations.beginning()),
             },
+            _ if self.is_rule_within() => {
+                "do not just remove it: a serve has no conditions. Write a rule with its `conditions`, and with what it \
+                 serves"
+                    .to_owned()
+            }
+            _ if restriction::is_share(self.plain) => match chosen(self.beside) {
+                Some(chosen) => format!("one `split` says both: {}", variations.rollout(self.value, Some(chosen))),
+                None => variations.any_split(),
+            },
             _ => return None,
         };
         Some(ForeignKey::only(help))
+    }
+
+    /// Returns whether a key of a serve says who is served it, or when, or what others are.
+    fn is_rule_within(&self) -> bool {
+        let is_own = own_of(self.what, self.plain).is_some();
+        let is_other = own_of("`content`", self.plain).is_some_and(|own| own.ends_with("Serve"));
+        !is_own
+            && (own_of("a rule", self.plain) == Some(&"conditions")
+                || self.name == "conditions"
+                || rule::EXPRESSIONS.contains(&self.plain)
+                || is_other && own_of("a rule", self.plain).is_none()
+                || matches!(
+                    Restriction::of_key(self.name, self.value),
+                    Some(
+                        Restriction::Condition(_)
+                            | Restriction::Negation
+                            | Restriction::Segments
+                            | Restriction::Setting
+                            | Restriction::Time
+                            | Restriction::Users
+                    )
+                ))
     }
 }

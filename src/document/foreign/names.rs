@@ -166,6 +166,9 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
     ("a rule", "serve", SHARES),
 ];
 
+/// Keys of segments.
+pub(super) const SEGMENTS: &[&str] = &["segment", "segments", "segmentkey", "segmentkeys"];
+
 /// Those that have the shares of a split.
 pub(super) const SHARES: &[&str] = &[
     "coverage",
@@ -188,6 +191,7 @@ pub(super) const SHARES: &[&str] = &[
     "trafficallocation",
     "weight",
     "weights",
+    "fractional",
 ];
 
 /// Returns a key in lower case, without `_` and `-`.

@@ -1,62 +1,20 @@
 //! Keys of a rule in the notation of another tool: what it serves, and whom it matches.
 
-use super::condition::{compared_with, in_words, shorthand};
+use super::condition::shorthand;
 use super::names::{SHARES, first_of, meant_field, own_of, plain};
+use super::restriction::{Restriction, USERS};
 use super::serve::{needs, serve, shares};
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::check::quoted as in_backticks;
 use crate::document::dialects;
-use crate::document::keys::{RULE, is_known_key};
+use crate::document::keys::{CONTENT, RULE, is_known_key};
 use crate::document::meant;
-use crate::document::modifier;
-use crate::document::node::{Node, NodeKind, is_null, scalar};
-use crate::model::{closest, is_one_edit, listed, rfc3339};
-
-/// Keys of segments.
-pub(super) const SEGMENTS: &[&str] = &["segment", "segments", "segmentkey", "segmentkeys"];
-
-/// Keys of the time from which something counts.
-const START: &[&str] =
-    &["from", "start", "starts", "startdate", "startsat", "starttime", "since", "notbefore", "activefrom"];
-
-/// Keys of the time until which something counts.
-const END: &[&str] = &[
-    "expires",
-    "expiresat",
-    "expiry",
-    "expirydate",
-    "expirationdate",
-    "until",
-    "to",
-    "end",
-    "ends",
-    "enddate",
-    "endsat",
-    "endtime",
-    "notafter",
-    "activeuntil",
-];
-
-/// Keys with the keys of users.
-pub(super) const USERS: &[&str] = &[
-    "user",
-    "users",
-    "userid",
-    "userids",
-    "targetingkey",
-    "targets",
-    "usertargets",
-    "contexttargets",
-    "individualtargets",
-    "allowlist",
-    "whitelist",
-    "denylist",
-    "blocklist",
-    "blacklist",
-];
+use crate::document::modifier::{self, truth_of};
+use crate::document::node::{Node, NodeKind, Style, field, is_null, scalar};
+use crate::model::{closest, is_one_edit, listed};
 
 /// Keys of a rule with its conditions in a language of their own.
-const EXPRESSIONS: &[&str] = &[
+pub(super) const EXPRESSIONS: &[&str] = &[
     "query",
     "expression",
     "expr",
@@ -73,11 +31,9 @@ const EXPRESSIONS: &[&str] = &[
 /// Keys of a rule that are about the rule, and not attributes of users.
 const ABOUT_THE_RULE: &[&str] = &[
     "active",
-    "archived",
     "bucketby",
     "comment",
     "comments",
-    "contextkind",
     "createdat",
     "createdby",
     "deleted",
@@ -119,43 +75,7 @@ const ABOUT_THE_RULE: &[&str] = &[
     "uuid",
 ];
 
-/// What a key says about when, or for whom, the rules beside it count.
-pub(super) enum Restriction {
-    /// The condition that says the same.
-    Condition(String),
-    /// Values of this attribute, in a form that could mean several conditions.
-    Attribute(String),
-    /// Conditions in another language.
-    Expression,
-    /// Segments that are not given by their keys.
-    Segments,
-    /// A time without a zone, or in another notation.
-    Time,
-    /// Keys of users, which no condition compares.
-    Users,
-}
-
 impl Restriction {
-    /// Returns what a key means that has a time, users or segments, whatever is beside it.
-    pub(super) fn of(plain: &str, value: &Node) -> Option<Self> {
-        let time = |predicate: &str| {
-            let time = meant::time(scalar(value)?).filter(|time| time.has_zone && !time.has_fraction)?;
-            let time = rfc3339(time.seconds).replace('Z', "+00:00");
-            Some(format!("type: datetime, subject: now, predicate: {predicate}, objects: [\"{time}\"]"))
-        };
-        let segment = || {
-            Some(format!("type: segment, predicate: is in, objects: [{}]", compared_with(value, "is in")?))
-        };
-        let (condition, otherwise) = match plain {
-            _ if SEGMENTS.contains(&plain) => (segment(), Self::Segments),
-            _ if START.contains(&plain) => (time("after"), Self::Time),
-            _ if END.contains(&plain) => (time("before"), Self::Time),
-            _ if USERS.contains(&plain) => (None, Self::Users),
-            _ => return None,
-        };
-        Some(condition.map_or(otherwise, Self::Condition))
-    }
-
     /// Returns what a key of a rule means, which can be an attribute with its values.
     fn of_rule(name: &str, value: &Node, beside: &[(Node, Node)]) -> Option<Self> {
         let plain = plain(name);
@@ -165,32 +85,22 @@ impl Restriction {
         if EXPRESSIONS.contains(&plain.as_str()) {
             return Some(Self::Expression);
         }
-        if !is_attribute(name, beside) || !has_values(value) {
+        // Here, it says whether the rule is in use; in a condition, it is a part of a country.
+        if matches!(plain.as_str(), "state" | "status") {
+            return Some(Self::Setting);
+        }
+        if own_of("a rule", &plain).is_some() {
             return None;
         }
-        Some(shorthand(name, value).map_or_else(|| Self::Attribute(name.to_owned()), Self::Condition))
-    }
-
-    /// Returns what to do where no condition says exactly the same.
-    pub(super) fn words(&self) -> String {
-        match self {
-            Self::Attribute(name) => in_words(name),
-            Self::Condition(condition) => format!("write the condition `{{ {condition} }}`"),
-            Self::Expression => {
-                "write each of its comparisons as a condition below `conditions`, with `type`, `subject`, `predicate` and \
-                 `objects`"
-                    .to_owned()
-            }
-            Self::Segments => {
-                "write a condition of type `segment`, with the keys of the segments as `objects`".to_owned()
-            }
-            Self::Time => {
-                "write a condition of type `datetime` on `subject: now`, and the time with its zone".to_owned()
-            }
-            Self::Users => {
-                "it names users, and conditions compare attributes. Give these users an attribute, or a segment"
-                    .to_owned()
-            }
+        if let Some(found) = Self::of_key(name, value) {
+            return Some(found);
+        }
+        let is_attribute = is_attribute(name, beside);
+        match is_attribute && has_values(value) {
+            true => Some(shorthand(name, value).map_or(Self::Attribute(name.to_owned()), Self::Condition)),
+            // Its keys may be attributes.
+            false => (is_attribute && matches!(value.kind, NodeKind::Mapping(_) | NodeKind::Sequence(_)))
+                .then_some(Self::Unknown),
         }
     }
 }
@@ -221,6 +131,51 @@ fn has_values(value: &Node) -> bool {
     }
 }
 
+/// Returns the serve that the value of a key means which no table has: a variation, or shares of variations by name.
+fn result(name: &str, value: &Node, variations: &ReadVariations) -> Option<String> {
+    let plain = plain(name);
+    let is_of_others = ["a rule", "a condition"].iter().any(|what| own_of(what, &plain).is_some())
+        || own_of("`content`", &plain).is_some_and(|own| own.ends_with("Serve"));
+    let is_own = RULE.contains(&name) || CONTENT.contains(&name) && name != "variations";
+    if is_of_others
+        || is_own
+        || ABOUT_THE_RULE.contains(&plain.as_str())
+        || EXPRESSIONS.contains(&plain.as_str())
+    {
+        return None;
+    }
+    let one = match &value.kind {
+        NodeKind::Sequence(items) if items.len() == 1 => &items[0],
+        _ => value,
+    };
+    match &one.kind {
+        NodeKind::Scalar(text, Style::Plain) if plain.ends_with("index") => {
+            let index = text.parse::<usize>().ok().filter(|index| *index < variations.names.len())?;
+            Some(format!("{{ {} }}", variations.choice(index)))
+        }
+        // The name of a variation that is a truth value can be a switch: `on: true`.
+        NodeKind::Scalar(text, _) if variations.has(name) && truth_of(text) == Some(true) => {
+            Some(format!("{{ {} }}", variations.choice(variations.names.iter().position(|own| own == name)?)))
+        }
+        NodeKind::Scalar(text, _) => {
+            let is_serve = variations.has(text)
+                && (plain == "state" || Restriction::of_key(name, value).is_none())
+                && modifier::key("a rule", &plain, value, &[]).is_none_or(|_| plain == "state");
+            is_serve.then(|| serve(one, variations)).flatten()
+        }
+        NodeKind::Mapping(entries) if entries.len() == 1 && field(entries, "variation").is_some() => {
+            serve(one, variations)
+        }
+        NodeKind::Mapping(entries) => {
+            let is_named = |(key, _): &(Node, Node)| scalar(key).is_some_and(|name| variations.has(name));
+            let is_split = entries.len() > 1 && first_of(entries).iter().all(is_named);
+            let split = is_split.then(|| meant::split(one, &variations.names)).flatten()?;
+            Some(format!("{{ split: {split} }}"))
+        }
+        NodeKind::Refused | NodeKind::Sequence(_) => None,
+    }
+}
+
 /// Returns the help on a share of the users who get a variation.
 fn both(share: &Node, chosen: &Node, variations: &ReadVariations) -> String {
     let help = match shares(share, Some(chosen), variations) {
@@ -231,6 +186,64 @@ fn both(share: &Node, chosen: &Node, variations: &ReadVariations) -> String {
 }
 
 impl UnknownKey<'_> {
+    /// Returns the serve of a rule without one that a key means whose value names a variation, or that is the name of one
+    /// with its share: whatever another tool calls it, this is what the rule serves.
+    pub(super) fn serve_of_rule(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+        const SERVE: &[&str] = &["serve"];
+        if self.what != "a rule" || variations.names.is_empty() {
+            return None;
+        }
+        let beside = first_of(self.beside);
+        let is_named = |name: &str| {
+            name == "serve" || name == "value" || own_of("a rule", &plain(name)) == Some(&"serve")
+        };
+        if beside.iter().any(|(key, _)| scalar(key).is_some_and(is_named)) {
+            return None;
+        }
+        // `"on": 10` and `"off": 90`
+        let is_share = |(key, value): &&(Node, Node)| {
+            let is_share = meant::only_share(value).is_some() && scalar(value).is_some();
+            scalar(key).is_some_and(|name| !RULE.contains(&name) && variations.has(name)) && is_share
+        };
+        let all: Vec<(Node, Node)> = beside.iter().filter(is_share).cloned().collect();
+        if let Some((first, share)) = all.first() {
+            if !all.iter().any(|(key, _)| scalar(key) == Some(self.name)) {
+                return None;
+            }
+            let is_first = scalar(first) == Some(self.name);
+            let mapping = Node { kind: NodeKind::Mapping(all.clone()), ..share.clone() };
+            let help = match (is_first, all.len()) {
+                (false, _) => String::new(),
+                (true, 1) => {
+                    format!("a rule has this in its `serve`: {}", variations.rollout(share, Some(first)))
+                }
+                (true, _) => match meant::split(&mapping, &variations.names) {
+                    Some(split) => {
+                        let serve = format!("{{ split: {split} }}");
+                        let keys: Vec<&str> = all.iter().filter_map(|(key, _)| scalar(key)).collect();
+                        format!(
+                            "write `serve: {serve}` instead of {}{}",
+                            listed(&in_backticks(&keys)),
+                            needs(&serve)
+                        )
+                    }
+                    None => variations.any_split(),
+                },
+            };
+            return Some(ForeignKey { help, stands_for: SERVE });
+        }
+        let serve = result(self.name, self.value, variations)?;
+        let others = beside
+            .iter()
+            .filter(|(key, value)| scalar(key).is_some_and(|name| result(name, value, variations).is_some()));
+        let help = match others.count() {
+            1 => format!("write `serve: {serve}` instead{}", needs(&serve)),
+            _ => "write `serve` instead, with the variation to serve: more than one key here names one"
+                .to_owned(),
+        };
+        Some(ForeignKey { help, stands_for: SERVE })
+    }
+
     /// Returns the serve that several keys of another tool mean, or one that can be something else as well.
     pub(super) fn in_rule(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         const SERVE: &[&str] = &["serve"];

@@ -67,7 +67,10 @@ impl ShapeReader<'_> {
             let message =
                 format!("the invisible character U+{:04X} is a part of this text", u32::from(hidden));
             let visible = text.trim_matches(is_hidden).replace(is_deceptive, "");
-            let help = format!("write `{}`", quoted(&shown(&visible)));
+            let help = match visible.contains(is_harmful) {
+                true => "remove it".to_owned(),
+                false => format!("write `{}`", quoted(&shown(&visible))),
+            };
             self.add(Finding::at(&check::HIDDEN_CHARACTER, field.span(), message).help(help));
         }
     }

@@ -20,6 +20,7 @@ mod places;
 mod plain;
 mod positions;
 mod predicates;
+mod qualified;
 mod reading;
 mod references;
 mod rewrite;

@@ -100,6 +100,14 @@ fn foreign_text_is_harmless_and_columns_line_up() {
   |
   = help: a document has `disabled` and `content`
 
+warning[hidden-character]: the invisible character U+202E is a part of this text
+ --> a.yaml:8:13
+  |
+8 |     - name: "\u{202e}日本\u{200b}\tx" # \u{2066}
+  |             ^^^^^^^^^^^^^^^^^^^^^^^^^
+  |
+  = help: remove it
+
 error[wrong-type]: `serve` is a mapping, not the text ` \u{202e}`
   --> a.yaml:11:14
    |
