@@ -1,7 +1,7 @@
 //! Reads the tree of a document as a raw document, and checks keys and types.
 //!
 //! Reports all errors at once and continues with the rest. This file has the parts of a document, [`fields`] what all
-//! mappings and lists share, and [`scalar`] what all texts and numbers do.
+//! mappings and lists share, and [`mod@scalar`] what all texts and numbers do.
 
 mod fields;
 mod scalar;
