@@ -161,7 +161,8 @@ pub(super) fn is_plain(text: &str) -> bool {
     !text.is_empty() && !is_sign && meant::compared_number(text).is_none()
 }
 
-fn is_unquoted(values: &Node) -> bool {
+/// Returns whether a value, or each of a list, is without quotes.
+pub(super) fn is_unquoted(values: &Node) -> bool {
     match &values.kind {
         NodeKind::Scalar(_, style) => *style == Style::Plain,
         NodeKind::Sequence(items) => items.iter().all(is_unquoted),

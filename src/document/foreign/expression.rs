@@ -50,17 +50,19 @@ pub(super) fn logic(operator: &str, value: &Node) -> Option<String> {
     }
     let condition = Expression::of_logic(operator, value).and_then(|one| one.condition());
     Some(match condition {
-        Some(condition) => {
-            format!("write `{}`", condition.trim_start_matches("{ ").trim_end_matches(" }"))
-        }
+        Some(condition) => format!("write `{}`", without_braces(&condition)),
         None => format!("write a condition that says the same: `{ANY}`"),
     })
 }
 
 /// Returns the condition that a key with a comparison and its value mean: `age >=`, `country not in`, `age__gte`, `!country`.
 pub(super) fn compared_key(name: &str, value: &Node) -> Option<String> {
-    let expression = Expression::of_key(name, value)?.condition()?;
-    Some(expression.trim_start_matches("{ ").trim_end_matches(" }").to_owned())
+    Some(without_braces(&Expression::of_key(name, value)?.condition()?).to_owned())
+}
+
+/// Returns the entries of a condition, which stand in the braces of the author's.
+fn without_braces(condition: &str) -> &str {
+    condition.trim_start_matches("{ ").trim_end_matches(" }")
 }
 
 /// Returns the attribute that a mapping names in place of a text: `{ var: country }`.
@@ -93,7 +95,7 @@ fn has_attribute(value: &Node) -> bool {
 }
 
 /// Returns the items of a list; any other node is the only one.
-fn items(value: &Node) -> &[Node] {
+pub(super) fn items(value: &Node) -> &[Node] {
     match &value.kind {
         NodeKind::Sequence(items) => items,
         _ => std::slice::from_ref(value),
@@ -258,6 +260,7 @@ fn without_denial(text: &str) -> Option<&str> {
     is_word.then(|| rest.trim_start())
 }
 
+/// Returns whether a word compares, here or in another tool.
 fn is_named(word: &str) -> bool {
     !dialects::other_types("", word).is_empty()
 }

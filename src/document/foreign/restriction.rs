@@ -1,12 +1,12 @@
 //! What a key with values says besides the name of an attribute: a time, users, segments, a negation or a comparison.
 
-use super::condition::{compared_with, in_words, is_plain};
-use super::expression::compared_key;
+use super::condition::{compared_with, in_words, is_plain, is_unquoted};
+use super::expression::{compared_key, items};
 use super::names::{SEGMENTS, plain};
 use crate::document::dialects;
 use crate::document::meant;
 use crate::document::modifier::truth_of;
-use crate::document::node::{Node, NodeKind, Style, is_null, scalar};
+use crate::document::node::{Node, is_null, scalar};
 use crate::model::rfc3339;
 
 /// Keys of the time from which something counts.
@@ -208,7 +208,8 @@ impl Restriction {
             Some(format!("type: datetime, subject: now, predicate: {predicate}, objects: [\"{time}\"]"))
         };
         let segment = |predicate: &str| {
-            let objects = compared_with(value, "is in").filter(|_| texts(value).all(is_plain))?;
+            let objects = compared_with(value, "is in")
+                .filter(|_| items(value).iter().filter_map(scalar).all(is_plain))?;
             Some(format!("type: segment, predicate: {predicate}, objects: [{objects}]"))
         };
         let (condition, otherwise) = match plain {
@@ -341,17 +342,4 @@ fn words(name: &str) -> Vec<String> {
     }
     words.retain(|word| !word.is_empty());
     words
-}
-
-/// Returns the texts of a value or of a list.
-fn texts(value: &Node) -> impl Iterator<Item = &str> {
-    let items = match &value.kind {
-        NodeKind::Sequence(items) => items.as_slice(),
-        _ => std::slice::from_ref(value),
-    };
-    items.iter().filter_map(scalar)
-}
-
-fn is_unquoted(value: &Node) -> bool {
-    matches!(value.kind, NodeKind::Scalar(_, Style::Plain))
 }
