@@ -78,9 +78,9 @@ fn a_job_that_gives_up_waiting_names_the_publishing_job() {
     let (world, _remote) = shared();
     world.repo.commit_pay(21, "Change pay");
     world.service.always(|_| Answer::stores_and_hangs());
-    // Four attempts of this length outlast the two minutes, which are longer than detecting a dead holder
-    // takes.
-    let _alive = job(&world, "alive").set("timeout", "45s").start();
+    // Four attempts of this length, and no end before them, outlast the wait of the other job: two minutes, or the time in
+    // which it detects a dead holder and a margin.
+    let _alive = job(&world, "alive").set("timeout", "40s").set("give-up-after", "10m").start();
     world.service.wait_for(1);
     job(&world, "other")
         .within_seconds(150)
