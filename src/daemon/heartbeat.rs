@@ -1,4 +1,4 @@
-//! Whether the loop of the driver still turns.
+//! Whether the loop of the driver still runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

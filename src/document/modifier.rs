@@ -1,7 +1,7 @@
 //! Keys of other tools that change what a condition, a rule or a prerequisite matches: negations, upper and lower
 //! case, "any of these", a switch.
 //!
-//! Who removes such a key changes who is served what, so a help says so, or writes what means the same.
+//! A document without such a key serves other users, so a help says so, or writes what means the same.
 
 use super::dialects;
 use super::finding::shown;

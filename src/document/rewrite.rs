@@ -15,8 +15,8 @@ use super::syntax::{self, Syntax, is_block};
 use super::{read, text};
 use crate::model::{Blob, Payload, Serve, ServiceKind, Targeting};
 
-/// Returns the document `content` with the meaning of `payload`. None if it cannot be rewritten: then it has
-/// to be printed anew.
+/// Returns the document `content` with the meaning of `payload`. None if it cannot be rewritten: then it is
+/// printed from `payload`.
 pub(crate) fn rewrite(content: &Blob, payload: &Payload, kind: ServiceKind) -> Option<String> {
     let mark = match content {
         Blob::Content(bytes) if bytes.starts_with(MARK.as_bytes()) => MARK,

@@ -316,7 +316,7 @@ impl CommentKey {
 
     /// Returns the comment on `api` with `page` about the commit `head`. Its hidden first line has the plan,
     /// the length of the page, and a checksum: a comment that a person pasted and added to is not one of
-    /// gitoggle, and one that a person changed is no review.
+    /// gitoggle, and one that a person changed is not a review.
     pub(crate) fn comment(&self, api: Forge, head: Option<&str>, plan: &CommentPlan, page: &str) -> String {
         let page = &api.stored(page);
         let (head, plan) = (head.unwrap_or("-"), plan.to_word());

@@ -1,6 +1,6 @@
 //! Which word an author probably misspelled.
 //!
-//! Who follows a suggestion must not say the opposite, or name another number. So a word is not suggested if
+//! A document that follows a suggestion must not say the opposite, or name another number. So a word is not suggested if
 //! its opposite is as similar, if another number is in it, or if the words are too short to tell.
 
 /// Returns the candidate that `text` is probably a misspelling of.

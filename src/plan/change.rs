@@ -97,7 +97,7 @@ impl Change {
         live.or_else(|| self.before.payload())
     }
 
-    /// Returns what it does in a word. A toggle that people configured on the service is no new one there.
+    /// Returns what it does in a word. A toggle that people configured on the service is not a new one there.
     pub(crate) fn verb(&self) -> &'static str {
         match (self.action, self.overwrites()) {
             (Action::Create, Some(_)) => "replace",

@@ -50,7 +50,7 @@ fn lack_of_time(impact: &UserImpact) -> Option<String> {
     lacks_time.then(|| "for some users, the current time decides: `--at TIME` counts them".to_owned())
 }
 
-/// Returns the size of the audience and the effect on the users of each toggle, for forms whose rows are no changes.
+/// Returns the size of the audience and the effect on the users of each toggle, for forms whose rows are not changes.
 pub(crate) fn user_notes(impact: &UserImpact) -> Vec<String> {
     let more = impact.changes.len().saturating_sub(MOST_NOTED);
     let shown = impact.changes.iter().take(MOST_NOTED);

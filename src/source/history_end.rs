@@ -25,9 +25,9 @@ pub(crate) struct HistoryEnd {
 }
 
 impl HistoryEnd {
-    /// The number of ancestors whose times count. All of them are older than what was merged after them, so a
-    /// clock that was ahead deceives nobody as long as one of them is right, and a pull request has at least
-    /// one commit, so they add about a page to the list of requests.
+    /// The number of ancestors whose times count. All of them are older than what was merged after them, so one
+    /// right clock is enough. A pull request has at least one commit, so they add about a page to the list of pull
+    /// requests.
     const OLDER: usize = 50;
 
     /// Reads the history of `start` back to all of `ends`, or further back to their common ancestor if they

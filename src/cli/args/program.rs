@@ -81,8 +81,8 @@ fn completed(clap: Clap) -> Clap {
     }
 }
 
-/// Returns the words of a setting that is a choice, as the command with this name takes it; none if it is no
-/// choice.
+/// Returns the words of a setting that is a choice, as the command with this name takes it; none if it is not
+/// a choice.
 pub(crate) fn choices(command: &str, setting: &SettingInfo) -> Vec<&'static str> {
     match (setting.name, command.parse()) {
         ("output", Ok(command)) => commands::formats(command).into_iter().map(OutputFormat::as_str).collect(),

@@ -1,9 +1,9 @@
 //! The tree of a document as its author evidently meant it.
 //!
-//! Some mistakes tear one part of a document into several: a dash too many, brackets that are missing. Each piece would
-//! have findings, and who followed them all would get another meaning. Here, such a part is put together and gets one
-//! error, so that the checks see what is meant. A `between` whose bounds have another form is such a part. A part that
-//! could mean something else stays as it is.
+//! Some mistakes split one part of a document into several: a dash too many, brackets that are missing. Each piece would
+//! have findings, and a document that follows them all would have another meaning. Here, such a part is put together and
+//! gets one error, so that the checks see what is meant. A `between` whose bounds have another form is such a part. A
+//! part that could mean something else stays as it is.
 
 mod between;
 mod dashes;

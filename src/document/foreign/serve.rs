@@ -238,7 +238,7 @@ pub(in crate::document) fn bare_split<'n>(
     Some((first, meant::split(value, &variations.names)))
 }
 
-/// Returns the help on a value that is no serve.
+/// Returns the help on a value that is not a serve.
 pub(in crate::document) fn not_a_serve(own: &str, value: &Node, variations: &ReadVariations) -> String {
     if let Some(serve) = serve(value, variations) {
         return format!("write `{own}: {serve}`{}", needs(&serve));
