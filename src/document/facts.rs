@@ -170,6 +170,13 @@ pub(super) const JSON: Fact = Fact {
     help: "let a boolean toggle stand for the condition",
 };
 
+pub(super) const JSON_ORDER: Fact = Fact {
+    about: "a JSON value with its members in another order",
+    groups: &[(&[NODE], "never equal"), (&[PYTHON], "different")],
+    others: "equal",
+    help: "write it as the other toggle does",
+};
+
 pub(super) const LARGE_NUMBERS: Fact = Fact {
     about: "whole numbers of more than 32 bits",
     groups: &[(&[JAVA], "the default value in the caller's code")],
@@ -608,7 +615,7 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
     (
         Construct::VerboseClass,
         "white space or `#` in a class after `(?x)`",
-        &[(&[RUST, JAVA], "skipped"), (&[GO, NODE], INVALID)],
+        &[(&[RUST, JAVA], "no part of the class"), (&[GO, NODE], INVALID)],
         "a character",
         "write the pattern without blanks and without `(?x)`",
     ),
@@ -652,17 +659,22 @@ impl Construct {
     }
 }
 
-/// Returns whether nobody writes a pattern for what an SDK does with it, even if no other SDK is used.
+/// Returns whether nobody means what an SDK does, even if no other SDK is used: what it cannot read, takes for
+/// another text, or never meets.
 fn is_mistake(does: &str) -> bool {
     const MISTAKES: &[&str] = &[
         UNKNOWN,
         "32-bit floats",
+        "a blank attribute is missing",
         "a list of the characters of the name",
         "different",
         "each of its two halves",
         "literal text",
+        "never equal",
         "none, but characters",
+        "skipped",
         "the case counts",
+        "the default value in the caller's code",
         "the letter",
         "a character by its octal number, or the digits",
         "no match",
@@ -672,8 +684,8 @@ fn is_mistake(does: &str) -> bool {
 }
 
 impl Fact {
-    /// Returns the message and the help of a finding, if this is not the same for all of `sdks`, or if none of
-    /// them can read it.
+    /// Returns the message and the help of a finding, if this is not the same for all of `sdks`, or if nobody
+    /// means what all of them do.
     pub(super) fn words(&self, sdks: Sdks, example: &str) -> Option<(String, String)> {
         let Self { about, help, .. } = self;
         match self.lists_of(sdks).as_slice() {
@@ -749,6 +761,7 @@ mod tests {
             EARLY_TIMES,
             JSON,
             JSON_NOTATION,
+            JSON_ORDER,
             LARGE_NUMBERS,
         ];
         let of_patterns = CONSTRUCTS.iter().map(|(construct, ..)| construct.fact().unwrap());

@@ -468,7 +468,11 @@ impl References {
         // The service takes a text that is no boolean for `false`. It is a mistake, and no other notation.
         let is_of_type = variation_fits(kind, wanted).is_ok();
         let is_number = kind == ReturnType::Number;
-        let agree = |value: &str| !is_number || NumberEquality::of(value, wanted) == NumberEquality::Agreed;
+        let agree = |value: &str| match kind {
+            ReturnType::Json => !sdks::differ_in_order(self.sdks, value, wanted),
+            ReturnType::Number => NumberEquality::of(value, wanted) == NumberEquality::Agreed,
+            ReturnType::Boolean | ReturnType::String => true,
+        };
         if is_of_type && target.values.iter().any(|value| is_met(value) == Some(true) && agree(value)) {
             return None;
         }

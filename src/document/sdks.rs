@@ -7,15 +7,17 @@ use serde::Serialize;
 
 use super::check;
 use super::facts::{
-    BLANKS, BUILDS, EARLY_TIMES, FLOATS, Fact, GO, JAVA, JSON, JSON_NOTATION, LARGE_NUMBER, LARGE_NUMBERS,
-    LARGE_VERSIONS, NESTED, NODE, NUMBER_NOTATION, OTHER_TYPE, PYTHON, SUFFIXES, SdkGroup, UNMET,
+    BLANKS, BUILDS, EARLY_TIMES, FLOATS, Fact, GO, JAVA, JSON, JSON_NOTATION, JSON_ORDER, LARGE_NUMBER,
+    LARGE_NUMBERS, LARGE_VERSIONS, NESTED, NODE, NUMBER_NOTATION, OTHER_TYPE, PYTHON, SUFFIXES, SdkGroup,
+    UNMET,
 };
 use super::finding::{At, Finding, Part, add, shown};
 use super::node::{PathStep, quoted};
 use super::portable::{Construct, not_portable};
 use crate::model::{
     Condition, Content, NumberEquality, ReturnType, Sdk, Sdks, Serve, Targeting, Variation, counted,
-    delivered_time, is_big_decimal, is_blank, is_same_decimal, is_same_json_in_floats, is_semver, listed,
+    delivered_time, has_same_order, is_big_decimal, is_blank, is_same_decimal, is_same_json_in_floats,
+    is_same_value, is_semver, listed,
 };
 
 /// Returns why no SDK of the team can read a pattern with all of these. Without a team, all SDKs are asked.
@@ -62,11 +64,24 @@ pub(super) fn nested(sdks: Sdks, key: &str, value: &str) -> Option<(String, Stri
     NESTED.words(sdks, &example)
 }
 
-/// Returns whether an SDK of the team takes a number or a JSON value `wanted` for `value`, which is another one.
+/// Returns whether two JSON values differ only in the order of their members, and no SDK of the team takes them for
+/// the same.
+pub(super) fn differ_in_order(sdks: Sdks, value: &str, wanted: &str) -> bool {
+    let ignores_order = |sdk| sdks.has(sdk) && !matches!(sdk, Sdk::Node | Sdk::Python);
+    // That Node takes no JSON for the same is said of the type.
+    sdks.has(Sdk::Python)
+        && !Sdk::ALL.into_iter().any(ignores_order)
+        && has_same_order(value, wanted) == Some(false)
+        && is_same_value(ReturnType::Json, value, wanted) == Some(true)
+}
+
+/// Returns whether an SDK of the team takes a number or a JSON value `wanted` for `value`, which is another one, or
+/// whether none takes it for `value`, although they are the same JSON.
 pub(super) fn can_be_same(sdks: Sdks, kind: ReturnType, value: &str, wanted: &str) -> bool {
     let is_used = |sdk| sdks.is_empty() || sdks.has(sdk);
     if kind == ReturnType::Json {
-        return is_used(Sdk::Go) && is_same_json_in_floats(value, wanted);
+        let is_same_to_go = is_used(Sdk::Go) && is_same_json_in_floats(value, wanted);
+        return is_same_to_go || differ_in_order(sdks, value, wanted);
     }
     NumberEquality::of(value, wanted) == NumberEquality::BeyondIntegers
         && (is_same_decimal(value, wanted) || [Sdk::Rust, Sdk::Go, Sdk::Node].into_iter().any(is_used))
@@ -82,6 +97,7 @@ pub(super) fn other_notation(
     wanted: &str,
 ) -> Option<(String, String)> {
     let fact = match NumberEquality::of(value, wanted) {
+        _ if kind == ReturnType::Json && differ_in_order(sdks, value, wanted) => JSON_ORDER,
         _ if kind == ReturnType::Json => JSON_NOTATION,
         NumberEquality::Agreed => return None,
         NumberEquality::AsFloats => NUMBER_NOTATION,
@@ -141,7 +157,10 @@ impl SdkChecker {
         }
         for (index, prerequisite) in prerequisites.iter().enumerate() {
             if prerequisite.kind == ReturnType::Json {
-                let example = "`{\"a\":1,\"b\":2}` and `{\"b\":2,\"a\":1}` are equal in some of them";
+                let example = match Sdk::ALL.into_iter().all(|sdk| sdk == Sdk::Node || !self.sdks.has(sdk)) {
+                    true => "no JSON value meets a prerequisite there",
+                    false => "`{\"a\":1,\"b\":2}` and `{\"b\":2,\"a\":1}` are equal in some of them",
+                };
                 self.add(&JSON, example, &list.item(index).key("type"), Part::Value);
             }
         }
@@ -275,7 +294,7 @@ fn disagreements(kind: &str, predicate: &str, object: &str) -> Vec<(Fact, String
             }
         }
         "string" if object.trim().is_empty() => {
-            found.push((BLANKS, format!("in some of them, no attribute is compared with `{text}`")));
+            found.push((BLANKS, format!("where it is missing, no attribute is compared with `{text}`")));
         }
         _ => {}
     }

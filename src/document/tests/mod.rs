@@ -15,6 +15,7 @@ mod hostile;
 mod limits;
 mod mistakes;
 mod mutants;
+mod never;
 mod pictures;
 mod places;
 mod plain;

@@ -53,7 +53,10 @@ fn problems(all: &BTreeMap<String, Targeting>) -> BTreeMap<&str, Vec<ReferencePr
     problems_for(Sdks::NONE, all)
 }
 
-fn problems_for(sdks: Sdks, all: &BTreeMap<String, Targeting>) -> BTreeMap<&str, Vec<ReferenceProblem>> {
+pub(super) fn problems_for(
+    sdks: Sdks,
+    all: &BTreeMap<String, Targeting>,
+) -> BTreeMap<&str, Vec<ReferenceProblem>> {
     let mut graph = References::new(ServiceKind::FeatureProbe, sdks);
     let nodes: Vec<usize> = all.keys().map(|key| graph.node(key).0).collect();
     for ((_, targeting), node) in all.iter().zip(&nodes) {
