@@ -232,7 +232,7 @@ impl Draft {
         holds.rails = self.rails(&changes, &overrides);
         self.hold_after_rails(changes, &holds, &mut plan);
         try_again(refused, &mut plan, &holds, |change| !unlisted.contains_key(&change.id));
-        plan.hold_for_others(&BTreeMap::new());
+        plan.hold_for_others(&BTreeMap::new(), |_, _, _| None);
         // Comes last, so that the plan still shows the changes that an invalid document stops.
         self.stop_if_invalid(&mut plan);
         sort(&mut plan);

@@ -590,13 +590,17 @@ pub(super) fn needs_other_spelling(needed: &ToggleId, spelling: &str) -> Hold {
 }
 
 /// The service has the toggle `other` with a prerequisite that leads to that of the change, which its document, if it
-/// has one, does not have.
-pub(crate) fn circle_on_service(other: &str, has_document: bool) -> Hold {
-    let why = if has_document { "which was changed there" } else { "which has no document" };
+/// has one, does not have. `has_document` is none if that is not known.
+pub(super) fn circle_on_service(other: &str, has_document: Option<bool>) -> Hold {
+    let why = match has_document {
+        Some(true) => " which was changed there,",
+        Some(false) => " which has no document,",
+        None => "",
+    };
     Hold::new(
         HoldKind::AwaitsChange,
         format!(
-            "with what the service has of `{other}`, {why}, prerequisites would form a circle, which the service refuses: remove \
+            "with what the service has of `{other}`,{why} prerequisites would form a circle, which the service refuses: remove \
              the prerequisite here, or change `{other}` on the service"
         ),
     )

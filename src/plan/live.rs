@@ -189,6 +189,9 @@ pub(crate) struct CircleSearch {
     own: ToggleId,
     open: Vec<ToggleId>,
     seen: BTreeSet<ToggleId>,
+    /// Whether it followed a toggle with a document. The service may have that with other prerequisites, and what these
+    /// lead to is not known.
+    followed_document: bool,
 }
 
 impl CircleSearch {
@@ -197,12 +200,21 @@ impl CircleSearch {
 
     pub(crate) fn of(change: &Change) -> Self {
         let open: Vec<ToggleId> = change.gained().iter().filter_map(|one| needed_id(change, one)).collect();
-        Self { own: change.id.clone(), seen: open.iter().cloned().collect(), open }
+        let seen = open.iter().cloned().collect();
+        Self { own: change.id.clone(), seen, open, followed_document: false }
     }
 
     /// Returns the next toggle to follow.
     pub(crate) fn next(&mut self) -> Option<ToggleId> {
         self.open.pop()
+    }
+
+    /// Returns whether a toggle has a document, if `plan` knows that. Call it once for each toggle.
+    pub(crate) fn has_document(&mut self, plan: &Plan, id: &ToggleId) -> Option<bool> {
+        let has_document = plan.has_document(id);
+        let known = (has_document || !self.followed_document).then_some(has_document);
+        self.followed_document |= has_document;
+        known
     }
 
     /// Follows what the last toggle needs. Returns whether that closes a circle.
@@ -552,15 +564,16 @@ impl Plan {
         mut drift: DriftReport,
         policy: &Policy,
     ) -> Self {
-        let sent: BTreeSet<ToggleId> = self.changes.iter().map(|change| change.id.clone()).collect();
         for change in std::mem::take(&mut self.changes) {
             // With `--on-drift ignore`, a pass sends the change whatever the service has.
             let own = live.get(&change.id).filter(|_| policy.on_drift != OnDrift::Ignore);
-            let circle = || self.circle_on_service(&change, live, &sent);
-            let decision = own.map(|own| self.decide_live(&change, own, live, newer, policy).or_hold(circle));
+            let decision = own.map(|own| self.decide_live(&change, own, live, newer, policy));
             self.follow(change, decision, own);
         }
-        self.hold_for_others(live);
+        self.hold_for_others(live, |plan, change, is_sent| {
+            let is_read = policy.on_drift != OnDrift::Ignore && live.contains_key(&change.id);
+            is_read.then(|| plan.circle_on_service(change, live, is_sent))?
+        });
         self = self.hold_unless_equal();
         self.show_replaced(live);
         self.set_undecided(live);
@@ -693,18 +706,19 @@ impl Plan {
     }
 
     /// Returns why a change may not be sent: with what the service has, as far as it was read, the prerequisites
-    /// form a circle. `sent` has the toggles whose documents are published as well.
+    /// form a circle. `is_sent` returns whether the change of a toggle is sent before.
     fn circle_on_service(
         &self,
         change: &Change,
         live: &BTreeMap<ToggleId, Live>,
-        sent: &BTreeSet<ToggleId>,
+        is_sent: &dyn Fn(&ToggleId) -> bool,
     ) -> Option<Hold> {
         let needs = self.needs.get(&change.id.environment());
         let mut search = CircleSearch::of(change);
         while let Some(next) = search.next() {
-            let has_document = self.has_document(&next);
-            let of_service = live.get(&next).filter(|_| !has_document || !sent.contains(&next));
+            let known = search.has_document(self, &next);
+            let has_document = known == Some(true);
+            let of_service = live.get(&next).filter(|_| !has_document || !is_sent(&next));
             let is_closed = match (of_service, needs.and_then(|all| all.get(&next.toggle().to_lowercase()))) {
                 (Some(Live::Toggle(own)), _) => search.closes(&own.needed_keys()),
                 (Some(_), _) if !has_document => false,
@@ -713,30 +727,44 @@ impl Plan {
                 (_, None) => false,
             };
             if is_closed {
-                return Some(hold::circle_on_service(next.toggle(), has_document));
+                return Some(self.circle_hold(&next, known));
             }
         }
         None
+    }
+
+    /// Returns the hold of a change that would form a circle with what the service has of `other`.
+    pub(crate) fn circle_hold(&self, other: &ToggleId, has_document: Option<bool>) -> Hold {
+        let held = self.withheld.iter().filter_map(|held| held.change.as_deref());
+        let is_changed = self.changes.iter().chain(held).any(|change| change.id == *other);
+        // What is not applied yet need not be changed there.
+        hold::circle_on_service(
+            other.toggle(),
+            has_document.filter(|has_document| !(*has_document && is_changed)),
+        )
     }
 
     /// Returns the plan as it is shown if the service was not read: a pass learns there of a circle with what
     /// the service keeps of removed documents.
     pub(crate) fn shown(mut self) -> Self {
         if self.kept.values().any(|kept| !kept.has_document) {
-            let circle = |change: &Change| self.circle_on_service(change, &BTreeMap::new(), &BTreeSet::new());
+            let circle = |change: &Change| self.circle_on_service(change, &BTreeMap::new(), &|_| false);
             let held = self.changes.iter().filter_map(|change| Some((change.id.clone(), circle(change)?)));
             let held = held.map(|(id, hold)| (id, Arc::new(hold))).collect();
             self = self.withhold(&held);
-            self.hold_for_others(&BTreeMap::new());
+            self.hold_for_others(&BTreeMap::new(), |_, _, _| None);
         }
         self.hold_unless_equal()
     }
 
-    /// Returns whether there is a document of a toggle that a change leads to.
+    /// Returns whether there is a document of a toggle that a change leads to, also through what the service keeps of
+    /// another one.
     pub(crate) fn has_document(&self, id: &ToggleId) -> bool {
         let needs = self.needs.get(&id.environment());
-        needs.is_some_and(|needs| needs.contains_key(&id.toggle().to_lowercase()))
-            && self.kept.get(id).is_none_or(|kept| kept.has_document)
+        let is_led_to = needs.is_some_and(|needs| needs.contains_key(&id.toggle().to_lowercase()))
+            && self.kept.get(id).is_none_or(|kept| kept.has_document);
+        let change = self.changes.binary_search_by(|change| change.id.cmp(id));
+        is_led_to || change.is_ok_and(|at| self.changes[at].action != Action::Disable)
     }
 
     /// Notes what changes were sent over.

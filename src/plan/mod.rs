@@ -51,5 +51,5 @@ pub(crate) use value::Mixed;
 pub use value::{
     Approved, Base, FETCH_ALL, HISTORY_CUT, Lane, Plan, PlanCounts, SourceInfo, Stopped, guessed,
 };
-pub(crate) use waits::EnvironmentChanges;
+pub(crate) use waits::{ChangeFate, EnvironmentChanges};
 pub use window::{Closed, Windows};

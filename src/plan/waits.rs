@@ -26,6 +26,15 @@ pub(crate) struct EnvironmentChanges<'a> {
     needs: Option<&'a HashMap<String, Vec<String>>>,
 }
 
+/// What became of a change so far.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ChangeFate {
+    Applied,
+    /// Its turn has not come, so that the service has what it had before.
+    Untried,
+    Withheld,
+}
+
 impl Plan {
     /// Returns the changes of each environment in which one may have to wait for another.
     pub(crate) fn by_environment(&self) -> BTreeMap<EnvironmentId, EnvironmentChanges<'_>> {
@@ -62,48 +71,87 @@ impl Plan {
     }
 
     /// Withholds the changes that must not be sent before a withheld one is applied. `live` is what the
-    /// service has, as far as it was read.
-    pub(super) fn hold_for_others(&mut self, live: &BTreeMap<ToggleId, Live>) {
+    /// service has, as far as it was read, and `obstacle` says what else is in the way of a change, given which others
+    /// are sent.
+    ///
+    /// Decides in the order of a pass, because a held change does not add its prerequisites, and leaves others free to
+    /// add theirs. As in a pass, what waits is tried once more after the others.
+    pub(super) fn hold_for_others(
+        &mut self,
+        live: &BTreeMap<ToggleId, Live>,
+        obstacle: impl Fn(&Self, &Change, &dyn Fn(&ToggleId) -> bool) -> Option<Hold>,
+    ) {
         self.hold_long_chains();
-        let is_missing = |id: &ToggleId| matches!(live.get(id), Some(Live::Missing { .. }));
-        loop {
-            let withheld = self.withheld.iter().map(|held| &held.id).chain(self.unless_equal.keys());
-            let withheld: BTreeSet<&ToggleId> = withheld.collect();
-            let missing = live.keys().filter(|id| is_missing(id));
-            let concerned =
-                withheld.iter().copied().chain(self.broken.keys()).chain(&self.outside).chain(missing);
-            let environments: BTreeSet<EnvironmentId> = concerned.map(ToggleId::environment).collect();
-            if environments.is_empty() {
-                break;
-            }
-            let published = self.changes.iter().map(|change| &change.id).filter(|id| !withheld.contains(id));
-            let published: BTreeSet<&ToggleId> = published.collect();
-            let all = self.by_environment();
-            let held = |change: &Change| {
-                let environment = change.id.environment();
-                if !environments.contains(&environment) || withheld.contains(&change.id) {
-                    return None;
-                }
-                let needed = |one: &Prerequisite| {
-                    needed_id(change, one)
-                        .filter(|id| is_missing(id) && !published.contains(id) && self.has_document(id))
-                };
-                let missing = change.gained().iter().find_map(needed);
-                match missing {
-                    Some(missing) => Some(hold::needs_missing(&missing)),
-                    None => all.get(&environment)?.wait(change, |id| !withheld.contains(id)),
-                }
-            };
-            let found = self.changes.iter().filter_map(|change| Some((change.id.clone(), held(change)?)));
-            let found: BTreeMap<ToggleId, Arc<Hold>> = found.map(|(id, hold)| (id, Arc::new(hold))).collect();
-            if found.is_empty() {
-                break;
-            }
-            for change in self.changes.extract_if(.., |change| found.contains_key(&change.id)) {
-                self.withheld.push(WithheldToggle::of(Arc::clone(&found[&change.id]), change));
-            }
+        self.changes.sort_by(|a, b| a.id.cmp(&b.id));
+        let held = self.waiting(live, obstacle);
+        for change in self.changes.extract_if(.., |change| held.contains_key(&change.id)) {
+            self.withheld.push(WithheldToggle::of(Arc::new(held[&change.id].clone()), change));
         }
         self.note_withheld();
+    }
+
+    /// Returns the changes that a pass would not send, and why.
+    fn waiting(
+        &self,
+        live: &BTreeMap<ToggleId, Live>,
+        obstacle: impl Fn(&Self, &Change, &dyn Fn(&ToggleId) -> bool) -> Option<Hold>,
+    ) -> BTreeMap<ToggleId, Hold> {
+        let withheld = self.withheld.iter().map(|held| &held.id).chain(self.unless_equal.keys());
+        let withheld: BTreeSet<&ToggleId> = withheld.collect();
+        let is_missing = |id: &ToggleId| matches!(live.get(id), Some(Live::Missing { .. }));
+        let concerned =
+            withheld.iter().copied().chain(self.broken.keys()).chain(&self.outside).chain(live.keys());
+        let environments: BTreeSet<EnvironmentId> = concerned.map(ToggleId::environment).collect();
+        if environments.is_empty() {
+            return BTreeMap::new();
+        }
+        let published: BTreeSet<&ToggleId> = self.changes.iter().map(|change| &change.id).collect();
+        let all = self.by_environment();
+        let wait = |change: &Change, fate: &dyn Fn(&ToggleId) -> ChangeFate| {
+            let is_withheld = |id: &ToggleId| fate(id) == ChangeFate::Withheld;
+            let is_lacking = |id: &ToggleId| {
+                is_missing(id) && (!published.contains(id) || is_withheld(id)) && self.has_document(id)
+            };
+            let lacking = |one: &Prerequisite| needed_id(change, one).filter(is_lacking);
+            if let Some(missing) = change.gained().iter().find_map(lacking) {
+                return Some(hold::needs_missing(&missing));
+            }
+            let others = all.get(&change.id.environment());
+            let hold = others.and_then(|others| others.wait(change, fate));
+            hold.or_else(|| obstacle(self, change, &|id| fate(id) == ChangeFate::Applied))
+        };
+        let lanes = self.lanes().into_iter().filter(|lane| environments.contains(&lane.environment));
+        let ordered = lanes.flat_map(|lane| lane.changes).filter(|change| !withheld.contains(&change.id));
+        let ordered: Vec<&Change> = ordered.collect();
+        let (mut held, mut applied) = (BTreeMap::new(), BTreeSet::new());
+        for change in &ordered {
+            let fate = |id: &ToggleId| match applied.contains(id) {
+                true => ChangeFate::Applied,
+                false if withheld.contains(id) || held.contains_key(id) => ChangeFate::Withheld,
+                false => ChangeFate::Untried,
+            };
+            if let Some(hold) = wait(change, &fate) {
+                held.insert(change.id.clone(), hold);
+            } else {
+                applied.insert(&change.id);
+            }
+        }
+        // A pass that applies nothing tries nothing again.
+        for change in ordered.into_iter().filter(|_| !applied.is_empty()) {
+            if held.get(&change.id).is_none_or(|hold| !hold.awaits_others()) {
+                continue;
+            }
+            let fate = |id: &ToggleId| match withheld.contains(id) || held.contains_key(id) {
+                true => ChangeFate::Withheld,
+                false if published.contains(id) => ChangeFate::Applied,
+                false => ChangeFate::Untried,
+            };
+            match wait(change, &fate) {
+                Some(hold) => held.insert(change.id.clone(), hold),
+                None => held.remove(&change.id),
+            };
+        }
+        held
     }
 
     /// Withholds the changes whose new prerequisites make the chain of a document too long that does not change.
@@ -210,10 +258,9 @@ impl<'a> EnvironmentChanges<'a> {
         }
     }
 
-    /// Returns why `change` must not be sent while the changes are not applied for which `is_applied` returns
-    /// false.
-    pub(crate) fn wait(&self, change: &Change, is_applied: impl Fn(&ToggleId) -> bool) -> Option<Hold> {
-        let is_open = |other: &&Change| other.id != change.id && !is_applied(&other.id);
+    /// Returns why `change` must not be sent while others are not applied, given the fate of each.
+    pub(crate) fn wait(&self, change: &Change, fate: impl Fn(&ToggleId) -> ChangeFate) -> Option<Hold> {
+        let is_open = |other: &&Change| other.id != change.id && fate(&other.id) == ChangeFate::Withheld;
         let gained = change.gained();
         // Users would get the disabled serve until the other toggle can serve what this one asks for.
         for one in &gained {
@@ -241,13 +288,12 @@ impl<'a> EnvironmentChanges<'a> {
                 return Some(hold::awaits_other(other.id.toggle(), hold::Awaited::Dependent));
             }
         }
-        let other = (!gained.is_empty()).then(|| self.circle(change, is_applied))??;
+        let other = (!gained.is_empty()).then(|| self.circle(change, fate))??;
         Some(hold::awaits_other(other.toggle(), hold::Awaited::Circle))
     }
 
-    /// Returns a toggle whose change is not applied, and without which `change` would make a circle on the
-    /// service.
-    fn circle(&self, change: &Change, is_applied: impl Fn(&ToggleId) -> bool) -> Option<&'a ToggleId> {
+    /// Returns a toggle whose change is withheld, and without which `change` would make a circle on the service.
+    fn circle(&self, change: &Change, fate: impl Fn(&ToggleId) -> ChangeFate) -> Option<&'a ToggleId> {
         let keys = |needed: Vec<Prerequisite>| needed.into_iter().map(|one| one.key).collect::<Vec<_>>();
         let own = change.id.toggle().to_lowercase();
         let mut seen = HashSet::new();
@@ -265,9 +311,10 @@ impl<'a> EnvironmentChanges<'a> {
             if !seen.insert(key.clone()) {
                 continue;
             }
-            let (needed, last) = match self.changes.get(&key) {
-                Some(other) if is_applied(&other.id) => (keys(other.payload.prerequisites()), last),
-                Some(other) => (keys(other.before.prerequisites()), Some(&other.id)),
+            let (needed, last) = match self.changes.get(&key).map(|other| (*other, fate(&other.id))) {
+                Some((other, ChangeFate::Applied)) => (keys(other.payload.prerequisites()), last),
+                Some((other, ChangeFate::Untried)) => (keys(other.before.prerequisites()), last),
+                Some((other, ChangeFate::Withheld)) => (keys(other.before.prerequisites()), Some(&other.id)),
                 None => {
                     let needed = self.needs.and_then(|needs| needs.get(&key)).cloned();
                     (needed.unwrap_or_default(), self.kept.get(&key).copied().or(last))
@@ -321,8 +368,8 @@ mod tests {
                 all.losing.entry(one.key.to_lowercase()).or_default().push(change);
             }
         }
-        assert_eq!(all.wait(&changes[0], |_| true), None);
-        all.wait(&changes[0], |_| false).map(|hold| hold.reason())
+        assert_eq!(all.wait(&changes[0], |_| ChangeFate::Applied), None);
+        all.wait(&changes[0], |_| ChangeFate::Withheld).map(|hold| hold.reason())
     }
 
     #[test]

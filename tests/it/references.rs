@@ -1,9 +1,15 @@
 //! Documents that refer to each other, on every path that checks them.
 
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
 use gitoggle::config::OutputFormat;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Gitoggle, LiveService, Request, World, doc, targeting};
+
+/// How many random cases a test draws.
+const SEEDS: u64 = 40;
 
 /// A document with these prerequisites and values.
 fn toggle(prerequisites: &[&str], values: [&str; 2]) -> String {
@@ -450,6 +456,82 @@ fn a_circle_that_somebody_closes_on_the_service_is_held_by_plan_and_apply_in_the
         service.edit("a", json!({ "comment": "again", "disabled": false, "content": content }));
         service.apply().exit(0).any_stderr().stdout_contains(&["applied shop/prod/z (update)"]);
     }
+}
+
+/// Returns which of `keys` need which, without a circle. Some have no entry.
+fn random_needs(
+    rng: &mut Rng,
+    keys: &[&'static str],
+    are_all: bool,
+) -> BTreeMap<&'static str, Vec<&'static str>> {
+    let mut order: Vec<&str> = keys.iter().copied().filter(|_| are_all || rng.u8(0..6) > 0).collect();
+    rng.shuffle(&mut order);
+    let needed =
+        |place: usize, rng: &mut Rng| order[..place].iter().copied().filter(|_| rng.u8(0..3) == 0).collect();
+    (0..order.len()).map(|place| (order[place], needed(place, rng))).collect()
+}
+
+/// Somebody changes what toggles need on the service, some documents are removed or invalid, and some changes are out
+/// of scope.
+#[test]
+fn a_plan_holds_what_the_pass_holds_of_random_circles() {
+    const KEYS: [&str; 5] = ["a", "b", "c", "d", "e"];
+    let mut circles = 0;
+    for seed in 0..SEEDS {
+        let mut rng = Rng::with_seed(seed);
+        let service = LiveService::start(&json!(KEYS.map(unconfigured)));
+        let documents = |all: &BTreeMap<&'static str, Vec<&'static str>>, message: &str| {
+            let all: Vec<_> = all.iter().map(|(key, needed)| (*key, needed.as_slice())).collect();
+            commit(&service, &all, message);
+        };
+        documents(&random_needs(&mut rng, &KEYS, true), "Add toggles");
+        service.apply().set("first-pass", "assert").exit(0).any_output();
+        let edited: Vec<&str> = KEYS.into_iter().filter(|_| rng.u8(0..4) == 0).collect();
+        for key in edited {
+            let mut content = service.request("GET", &targeting(key), None)["content"].clone();
+            let needed = KEYS.into_iter().filter(|other| *other != key && rng.u8(0..3) == 0);
+            let needed = needed.map(|key| json!({ "key": key, "value": "true", "type": "boolean" }));
+            content["prerequisites"] = needed.collect();
+            // The service refuses what would form a circle.
+            service.edit(key, json!({ "comment": "by hand", "disabled": false, "content": content }));
+        }
+        let next = random_needs(&mut rng, &KEYS, false);
+        for key in KEYS.into_iter().filter(|key| !next.contains_key(key)) {
+            service.world.repo.remove(&format!("shop/prod/{key}.yaml"));
+        }
+        documents(&next, "Change who needs whom");
+        if rng.u8(0..4) == 0 {
+            let spoilt = format!("shop/prod/{}.yaml", rng.choice(next.keys()).unwrap());
+            service.world.repo.file(&spoilt, "disabled: maybe\n").commit("Make a mistake");
+        }
+        let on_drift = *rng.choice(&["hold", "overwrite"]).unwrap();
+        let only = if rng.u8(0..4) == 0 { "shop/prod/[abc]" } else { "shop/prod/*" };
+        let in_flight = rng.u8(1..5).to_string();
+        let run = |run: Gitoggle| {
+            let run = run.set("on-drift", on_drift).set("only", only).set("on-remove", "keep");
+            let run = run.arg("--allow-mass-change").set("output", "json");
+            run.exit_in(&[0, 1, 3, 4]).any_stderr().json()
+        };
+        let plan = || service.connected(service.world.plan()).unset("timeout");
+        let held = |json: &Value| {
+            let all = json["held"].as_array().unwrap().iter();
+            let text = |one: &Value, name: &str| one[name].as_str().unwrap().to_owned();
+            all.map(|one| (text(one, "toggle"), text(one, "reason"))).collect::<BTreeMap<_, _>>()
+        };
+        let (offline, live) = (held(&run(plan())), held(&run(plan().arg("--live"))));
+        let applied = run(service.apply().set("max-in-flight-per-environment", &in_flight));
+        let pass = held(&applied);
+        let case = || {
+            let repo = service.world.repo.path().display();
+            format!("seed {seed}, {on_drift}, {only}, {repo}: {offline:#?} {live:#?} {pass:#?}")
+        };
+        assert_eq!(applied["summary"]["failed"], 0, "{}", case());
+        assert_eq!(live, pass, "{}", case());
+        let is_known = |toggle: &String| pass.contains_key(toggle);
+        assert!(offline.keys().all(is_known), "{}", case());
+        circles += pass.values().filter(|reason| reason.contains("a circle")).count();
+    }
+    assert!(circles > 2, "{circles} circles");
 }
 
 #[test]

@@ -328,9 +328,9 @@ impl<'a> Attempt<'a> {
             let Live::Toggle(live) = self.publish.service.read(&next, self.now()).await.ok()? else {
                 continue;
             };
+            let has_document = search.has_document(&self.publish.plan, &next);
             if search.closes(&live.needed_keys()) {
-                let has_document = self.publish.plan.has_document(&next);
-                return Some(hold::circle_on_service(next.toggle(), has_document));
+                return Some(self.publish.plan.circle_hold(&next, has_document));
             }
         }
         None

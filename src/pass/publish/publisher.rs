@@ -19,7 +19,7 @@ use super::{PublishJob, stopped};
 use crate::model::{Certainty, EnvironmentId, Hold, HoldKind, OutcomeKind, ToggleId};
 use crate::pass::report::{ChangeResult, PublishSummary};
 use crate::pass::{Error, Event, PublishAnswer, StopReason};
-use crate::plan::{Change, EnvironmentChanges};
+use crate::plan::{Change, ChangeFate, EnvironmentChanges};
 use crate::service::Outcome;
 use crate::service::retry::{Evidence, effect};
 use crate::state::{self, EqualVersion};
@@ -102,15 +102,16 @@ impl<'a> Publisher<'a> {
         if !self.dispatcher.has_turn(job.change) || !self.job.plan.is_request(change) {
             return None;
         }
-        let is_applied = |id: &ToggleId| match changes.binary_search_by(|other| other.id.cmp(id)) {
-            // Those that were not tried yet do not decide about one that precedes them.
-            Ok(other) => {
-                let result = &self.progress[other].result;
-                result.is_recorded() || *result == ChangeResult::NotSent
-            }
-            Err(_) => false,
+        let fate = |id: &ToggleId| match changes.binary_search_by(|other| other.id.cmp(id)) {
+            Ok(other) => match &self.progress[other].result {
+                result if result.is_recorded() => ChangeFate::Applied,
+                // It does not decide about one that precedes it.
+                ChangeResult::NotSent => ChangeFate::Untried,
+                _ => ChangeFate::Withheld,
+            },
+            Err(_) => ChangeFate::Withheld,
         };
-        self.by_environment.get(&change.id.environment())?.wait(change, is_applied)
+        self.by_environment.get(&change.id.environment())?.wait(change, fate)
     }
 
     fn conclude_attempt(&mut self, attempt: Attempt<'a>, end: Result<AttemptEnd, Abandoned>) {
