@@ -34,13 +34,28 @@ pub(crate) fn seconds(text: &str) -> Result<i64, String> {
 
 /// Returns what to write instead of a text that is not a time with a zone.
 pub(crate) fn time_help(text: &str) -> &'static str {
-    let has_time = |time: &str| time.starts_with(|first: char| first.is_ascii_digit());
-    let has_zone = |time: &str| time.ends_with(['Z', 'z']) || time.contains(['+', '-']);
-    match text.split_once(['T', 't', ' ']) {
-        Some((_, time)) if has_time(time) && has_zone(time) => {
+    const LENGTH: usize = "2024-12-31T23:59:59".len();
+    let has_shape = |text: &str, shape: &str| {
+        text.len() == shape.len()
+            && text.bytes().zip(shape.bytes()).all(|(byte, wanted)| match wanted {
+                b'd' => byte.is_ascii_digit(),
+                b'T' => matches!(byte, b'T' | b't' | b' '),
+                wanted => byte == wanted,
+            })
+    };
+    let whole = text.split_at_checked(LENGTH).filter(|(time, _)| has_shape(time, "dddd-dd-ddTdd:dd:dd"));
+    let zone = whole
+        .map(|(_, rest)| rest.trim_start_matches(|c: char| matches!(c, '.' | ',') || c.is_ascii_digit()));
+    let is_zone = |zone: &str| {
+        let offset = zone.strip_prefix(['+', '-']).unwrap_or_default();
+        zone.eq_ignore_ascii_case("z") || ["dd", "dddd", "dd:dd"].iter().any(|shape| has_shape(offset, shape))
+    };
+    match zone {
+        Some("") => "write it with a zone, such as `2024-12-31T23:59:59Z`",
+        Some(zone) if is_zone(zone) => {
             "write a day, an hour and an offset that exist, such as `2024-12-31T23:59:59Z`"
         }
-        _ => "write it with a zone, such as `2024-12-31T23:59:59Z`",
+        _ => "write it as `YYYY-MM-DDTHH:MM:SS` with a zone, such as `2024-12-31T23:59:59Z`",
     }
 }
 
@@ -101,6 +116,28 @@ pub(crate) fn datetime_numbers(text: &str) -> Option<[u32; 8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_on_a_time_names_what_is_wrong_with_it() {
+        for (text, help) in [
+            ("2026-02-30T08:00:00Z", "write a day, an hour and an offset that exist"),
+            ("2026-01-01T25:00:00+01:00", "write a day, an hour and an offset that exist"),
+            ("2026-01-01 00:00:00.5+99:00", "write a day, an hour and an offset that exist"),
+            ("2026-01-01T00:00:01", "write it with a zone"),
+            ("2026-1-1T0:0:1Z", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+            ("2026-W01-4T00:00:01Z", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+            ("2026-001T00:00:01Z", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+            ("+2026-01-01T00:00:01Z", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+            ("10000-01-01T00:00:00Z", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+            ("20260101T000001Z", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+            ("2026-01-01T00:00:01 CET", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+            ("2026-01-01T00:00:01\u{2212}99:00", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+            ("tomorrow", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+            ("\u{ff12}026-01-01T00:00:01Z", "write it as `YYYY-MM-DDTHH:MM:SS` with a zone"),
+        ] {
+            assert!(time_help(text).starts_with(help), "{text}: {}", time_help(text));
+        }
+    }
 
     #[test]
     fn a_duration_has_whole_numbers_with_units_the_longest_first() {

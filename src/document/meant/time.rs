@@ -92,9 +92,10 @@ fn clock_seconds(clock: &str) -> Option<i64> {
     (minute < 60 && second <= 60 && total <= 86_400).then_some(total)
 }
 
-/// Returns the seconds of an offset such as `+01:00`, `-0530` or `+01`.
+/// Returns the seconds of an offset such as `+01:00`, `-0530` or `+01`, also with U+2212 as its minus sign.
 fn offset_seconds(offset: &str) -> Option<i64> {
-    let digits = offset.strip_prefix(['+', '-'])?.replace(':', "");
+    const MINUS: [char; 2] = ['-', '\u{2212}'];
+    let digits = offset.strip_prefix('+').or_else(|| offset.strip_prefix(MINUS))?.replace(':', "");
     let is_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
     let number: i64 = digits.parse().ok().filter(|_| is_digits)?;
     let seconds = match digits.len() {
@@ -102,7 +103,7 @@ fn offset_seconds(offset: &str) -> Option<i64> {
         4 if number % 100 < 60 => number / 100 * 3600 + number % 100 * 60,
         _ => return None,
     };
-    Some(if offset.starts_with('-') { -seconds } else { seconds })
+    Some(if offset.starts_with(MINUS) { -seconds } else { seconds })
 }
 
 #[cfg(test)]
@@ -135,6 +136,7 @@ mod tests {
             ("2026-12-01 09:00:00 UTC", "2026-12-01T09:00:00Z", true),
             ("2026-12-01T09:00:00-05:00", "2026-12-01T14:00:00Z", true),
             ("2026-12-01T09:00:00+05:30", "2026-12-01T03:30:00Z", true),
+            ("2026-12-01T09:00:00\u{2212}01:00", "2026-12-01T10:00:00Z", true),
             ("2026-12-01T09:00:00+0100", "2026-12-01T08:00:00Z", true),
             ("2026-12-01T09:00:00 +01", "2026-12-01T08:00:00Z", true),
             ("2026-12-01T09:00Z", "2026-12-01T09:00:00Z", true),
