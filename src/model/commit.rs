@@ -214,10 +214,26 @@ fn without_block(text: &str) -> Option<usize> {
 /// Returns the key that the text before a colon is meant to be.
 fn meant(name: &str) -> Option<&'static str> {
     let name = name.trim().trim_start_matches(['*', '-', '>', ' ']);
+    if name.contains(' ') {
+        return None;
+    }
     let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
     let letters = letters.to_ascii_lowercase().replace("gittoggle", "gitoggle");
-    let rest = letters.strip_prefix("gitoggle").filter(|rest| !rest.is_empty() && !name.contains(' '))?;
-    Some(if rest.starts_with('f') { FIRST_PASS_TRAILER } else { ALLOW_TRAILER })
+    match letters.strip_prefix("gitoggle") {
+        Some("") => None,
+        Some(rest) => Some(if rest.starts_with('f') { FIRST_PASS_TRAILER } else { ALLOW_TRAILER }),
+        None => [ALLOW_TRAILER, FIRST_PASS_TRAILER].into_iter().find(|key| is_misspelled(&letters, key)),
+    }
+}
+
+/// Returns whether lower-case letters are those of a key with up to two typing errors. The first letter must be right,
+/// and the key whole, because other tools have trailers with similar words.
+fn is_misspelled(letters: &str, key: &str) -> bool {
+    const MOST_ERRORS: usize = 2;
+    let key = key.replace('-', "").to_ascii_lowercase();
+    letters.starts_with('g')
+        && letters.len().abs_diff(key.len()) <= MOST_ERRORS
+        && strsim::damerau_levenshtein(letters, &key) <= MOST_ERRORS
 }
 
 /// Returns the key that a line is meant to have, what it has instead, and its value.
@@ -471,6 +487,13 @@ mod tests {
             ("S\n\nSee #5, Gitoggle-First-Pass adopt", "the line has to begin with `Gitoggle-First-Pass:`"),
             ("S\n\nGitoggle-Alow: window", "the line has to begin with `Gitoggle-Allow:`"),
             ("S\n\n* gitoggle_allow: window", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nGitoogle-Allow: window", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nGitogle-Allow: window", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nGtioggle-Allow: window", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nGitoogle-Alow: window", "the line has to begin with `Gitoggle-Allow:`"),
+            ("S\n\nGitoogle-First-Pass: adopt", "the line has to begin with `Gitoggle-First-Pass:`"),
+            ("S\n\nGitogle_FirstPass: adopt", "the line has to begin with `Gitoggle-First-Pass:`"),
+            ("S\n\nGtioggle-First-Pass: adopt", "the line has to begin with `Gitoggle-First-Pass:`"),
             ("S\n\nGit-Toggle-First-Pass: adopt", "the line has to begin with `Gitoggle-First-Pass:`"),
             ("Gitoggle-Allow: window", last),
             ("S\nGitoggle-Allow: window", last),
@@ -487,6 +510,18 @@ mod tests {
             "S\n\nGITOGGLE-ALLOW : window\nGitoggle-First-Pass: adopt",
             "S\n\nGitoggle-Allow: mass-change shop/prod",
             "S\n\nGitoggle-Allow: rename shop/prod",
+            // The trailers of other tools.
+            "S\n\nGoogle-Allow: window",
+            "S\n\nGitLab-Allow: window",
+            "S\n\nGitHub-Allow: window",
+            "S\n\nGitOps-Allow: window",
+            "S\n\nGit-Dir: window",
+            "S\n\nToggle-Allow: window",
+            "S\n\nGerrit-Allow: window",
+            "S\n\nGitoogle: window",
+            "S\n\nGitoogle-Version: window",
+            "S\n\nGit-First-Pass: adopt",
+            "S\n\nLegit-First-Pass: adopt",
         ] {
             assert_eq!(commit(message).idle_trailers(), [], "{message:?}");
         }
