@@ -178,6 +178,15 @@ fn asserted(text: &str) -> Option<(EnvironmentId, CommitId)> {
     Some((environment.parse().ok()?, CommitId(revision.parse().ok()?)))
 }
 
+/// Returns the commit before a record; none if it is the first one. The iterator over parents would end at one that
+/// cannot be read, as at the first record.
+pub(super) fn parent_of<'r>(commit: &git2::Commit<'r>) -> Result<Option<git2::Commit<'r>>, git2::Error> {
+    match commit.parent_count() {
+        0 => Ok(None),
+        _ => commit.parent(0).map(Some),
+    }
+}
+
 /// Returns the value of the trailer `key` in the last paragraph of `message`.
 pub(crate) fn trailer<'a>(message: &'a str, key: &str) -> Option<&'a str> {
     trailers(message, key).next()

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::changes::{ToggleRange, TreeChange, tree_changes};
-use super::commit::{APPLIED, DeploymentMessage, tip, trailer};
+use super::commit::{APPLIED, DeploymentMessage, parent_of, tip, trailer};
 use crate::git::refs::look_up;
 use crate::git::{ObjectReader, RepositoryPool, object_id, oid};
 use crate::model::{
@@ -213,11 +213,7 @@ impl AppliedHistory {
         if trailer(text, "Gitoggle-Intents").is_some() {
             return Err(Error::ForeignCommit { commit: id.0 });
         }
-        // The iterator would end at a parent that cannot be read, as at the first record.
-        let parent = match commit.parent_count() {
-            0 => None,
-            _ => Some(commit.parent(0).map_err(broken())?),
-        };
+        let parent = parent_of(&commit).map_err(broken())?;
         Ok(RecordedCommit {
             id,
             trees: [parent.as_ref().map(|parent| object_id(parent.tree_id())), Some(tip.tree)],

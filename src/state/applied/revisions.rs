@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::changes::{ToggleRange, TreeChange, tree_changes};
-use super::commit::tip;
+use super::commit::{parent_of, tip};
 use crate::git::{ObjectReader, object_id, oid};
-use crate::model::{CommitId, Scope, ToggleId};
+use crate::model::{CommitId, Scope, ToggleId, chain};
 use crate::state::{Error, StateSnapshot};
 
 /// The source revision at which each applied toggle was applied last, as of one commit of the applied ref.
@@ -34,7 +34,7 @@ impl Revisions {
 
     /// Updates the map to the tip of `view`, whose tree has the toggles `applied`. Walks back to the tip of
     /// the last call, or until every toggle is found. Returns the number of commits that were compared with
-    /// their parents.
+    /// their parents. If the history cannot be read to its end, which is logged, earlier records are unknown.
     pub fn update(&mut self, view: &StateSnapshot, applied: &BTreeSet<ToggleId>) -> Result<usize, Error> {
         let tip = view.tip().map(|tip| tip.commit);
         if self.tip == tip {
@@ -49,7 +49,15 @@ impl Revisions {
         let mut compared = 0;
         let mut next = Some(commit);
         while let Some(commit) = next.filter(|commit| Some(*commit) != self.tip && !wanted.is_empty()) {
-            let step = step(&reader, commit)?;
+            let step = match step(&reader, commit) {
+                Ok(step) => step,
+                Err(error) => {
+                    let reason = chain(&error);
+                    tracing::warn!(name: "records_unread", reason, "could not read the history of the state");
+                    next = None;
+                    break;
+                }
+            };
             compared += 1;
             for id in step.changed {
                 if wanted.remove(&id) {
@@ -80,9 +88,9 @@ struct HistoryStep {
 
 fn step(reader: &ObjectReader, commit: CommitId) -> Result<HistoryStep, Error> {
     let repository = reader.repository();
-    let commit = repository.find_commit(oid(commit.0));
-    let commit = commit.map_err(Error::repository(repository.path()))?;
-    let parent = commit.parents().next();
+    let broken = || Error::repository(repository.path());
+    let commit = repository.find_commit(oid(commit.0)).map_err(broken())?;
+    let parent = parent_of(&commit).map_err(broken())?;
     let before = parent.as_ref().map(|parent| object_id(parent.tree_id()));
     let trees = [before, Some(object_id(commit.tree_id()))];
     let changes = tree_changes(reader, trees, ToggleRange::all(&Scope::default()))?;
@@ -146,6 +154,27 @@ mod tests {
         let only = BTreeSet::from([id("a/b/t0")]);
         assert_eq!(Revisions::default().update(store.view(), &only).unwrap(), 1);
         assert!(applied.iter().all(|id| kept.get(id) == fresh.get(id)));
+    }
+
+    #[test]
+    fn a_parent_that_is_missing_is_not_the_first_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(dir.path(), options()).unwrap();
+        let objects = |kind: &str| -> Vec<std::path::PathBuf> {
+            let files = std::fs::read_dir(dir.path().join("state.git/objects").join(kind)).unwrap();
+            files.map(|file| file.unwrap().path()).collect()
+        };
+        record(&mut store, 1, &[put("a/b/one", 1)]);
+        let of_first = objects("pack");
+        record(&mut store, 2, &[put("a/b/two", 2)]);
+        assert!(!of_first.is_empty() && objects("pack").len() > of_first.len());
+        of_first.iter().for_each(|file| std::fs::remove_file(file).unwrap());
+        drop(store);
+        let store = Store::open(dir.path(), options()).unwrap();
+        let mut revisions = Revisions::default();
+        let both = BTreeSet::from([id("a/b/one"), id("a/b/two")]);
+        revisions.update(store.view(), &both).unwrap();
+        assert_eq!(revision_of(&revisions, "a/b/one"), None, "it is not that of the second record");
     }
 
     #[test]
