@@ -26,6 +26,9 @@ const BRANCH: &str = "refs/gitoggle/branch";
 const URL_KEY: &str = "gitoggle.source";
 const NAME_KEY: &str = "gitoggle.name";
 
+/// The configuration key of a kept mirror for the short name that is followed, with the full name that it was first.
+const FOLLOWED_KEY: &str = "gitoggle.followed";
+
 /// The state of a remote source between snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
@@ -186,6 +189,28 @@ fn no_other_commit(
         fetch_all(repository, config)?;
     }
     revisions::no_other_commit(repository, wanted, found)
+}
+
+/// Returns the full name of the ref that the wanted short name was when a kept mirror was first updated for it; none
+/// without a mirror.
+pub(super) fn remembered(config: &SourceConfig) -> Option<String> {
+    let wanted = config.reference.as_deref().filter(|wanted| is_short(wanted))?;
+    let repository = open(config.cache.as_deref()?, config)?;
+    let followed = git::config_value(&repository, FOLLOWED_KEY).ok()??;
+    followed.split_once(' ').filter(|(name, _)| *name == wanted).map(|(_, full)| full.to_owned())
+}
+
+/// Writes to a kept mirror that the wanted short name is the ref `found`.
+pub(super) fn remember(config: &SourceConfig, found: &str) -> Result<(), Error> {
+    let is_kept = config.location.local_path().is_none() && config.mode == CacheMode::Keep;
+    let wanted = config.reference.as_deref().filter(|wanted| is_kept && is_short(wanted));
+    let (Some(wanted), Some(cache)) = (wanted, &config.cache) else { return Ok(()) };
+    match open(cache, config) {
+        Some(repository) if remembered(config).is_none() => {
+            Ok(git::set_config_value(&repository, FOLLOWED_KEY, &format!("{wanted} {found}"))?)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether the name may be that of several refs.

@@ -364,6 +364,37 @@ fn a_short_name_that_becomes_another_ref_is_refused_until_it_is_the_first_again(
     }
 }
 
+/// The clone knows it, also to a command that only reads.
+#[test]
+fn a_short_name_stays_the_ref_that_an_earlier_process_found() {
+    for (first, then) in [("heads", "tags"), ("tags", "heads")] {
+        let remote = Remote::new();
+        let old = remote.publish("a", "1");
+        let unreviewed = remote.publish("a", "2");
+        let name = |kind: &str| format!("refs/{kind}/v1");
+        let set = |kind: &str, commit: &str| remote.work.git(&["update-ref", &name(kind), commit]);
+        set(first, &old);
+        remote.push();
+        assert_eq!(revision(&mut remote.at("v1")), old);
+        remote.work.git(&["update-ref", "-d", &name(first)]);
+        set(then, &unreviewed);
+        remote.push();
+        let what = format!("`v1` was `{}` before, and is `{}` now", name(first), name(then));
+        let reader = || {
+            let config = SourceConfig { mode: CacheMode::Untouched, ..remote.config() };
+            Source::new(SourceConfig { reference: Some("v1".to_owned()), ..config })
+        };
+        for mut source in [remote.at("v1"), reader(), remote.at("v1")] {
+            assert_eq!(source.resolve().unwrap_err().to_string(), what);
+            assert_eq!(source.snapshot().unwrap_err().to_string(), what);
+        }
+        assert_eq!(revision(&mut remote.at(&name(then))), unreviewed, "who means it names it");
+        assert_eq!(remote.at("v1").snapshot().unwrap_err().to_string(), what);
+        std::fs::remove_dir_all(remote.cache()).unwrap();
+        assert_eq!(revision(&mut remote.at("v1")), unreviewed, "an empty disk knows nothing");
+    }
+}
+
 #[test]
 fn a_name_of_a_ref_that_is_the_short_id_of_another_commit_is_refused() {
     for kind in ["branch", "tag"] {

@@ -87,8 +87,10 @@ impl Source {
     /// Takes a snapshot of the ref's current commit. If the ref of a URL has not moved, this costs one
     /// lookup.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
+        self.recall();
         let snapshot = self.take()?;
         self.follow(snapshot.reference())?;
+        mirror::remember(&self.config, snapshot.reference())?;
         Ok(snapshot)
     }
 
@@ -115,6 +117,7 @@ impl Source {
 
     /// Returns the ref's current commit. This costs one lookup and no fetch.
     pub(crate) fn resolve(&mut self) -> Result<CommitId, Error> {
+        self.recall();
         let config = &self.config;
         let resolved = match config.location.local_path() {
             None => self.mirror.resolve(config)?,
@@ -127,6 +130,13 @@ impl Source {
         };
         self.follow(&resolved.reference)?;
         Ok(resolved.commit)
+    }
+
+    /// Reads which ref the wanted name was to an earlier process, before a damaged clone is replaced.
+    fn recall(&mut self) {
+        if self.followed.is_none() {
+            self.followed = mirror::remembered(&self.config);
+        }
     }
 
     /// Refuses `found` if the wanted name was another ref before: a branch that was deleted is not replaced by a
