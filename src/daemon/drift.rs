@@ -1,13 +1,14 @@
 //! Keeps what scans for drift have found, decides when the next scan is due, and reports changes.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::schedule::jittered;
-use super::status::{DriftFacts, ScanFailure, ScanFailureExtent};
+use super::status::{DriftFacts, ScanFailure, ScanFailureExtent, ToggleStatus};
 use crate::drift::DriftScanner;
-use crate::model::HoldKind;
+use crate::model::{Hold, HoldKind, ToggleId, ToggleState};
 use crate::pass::{Reconciler, Report};
 use crate::plan::{DriftedToggle, LiveDifferences};
 
@@ -35,6 +36,8 @@ pub(super) struct DriftState {
     /// None before the first pass, and while a scan runs.
     pub(super) scanner: Option<DriftScanner>,
     pub(super) facts: DriftFacts,
+    /// The applied toggles whose document was removed, as of the last pass.
+    orphans: BTreeSet<ToggleId>,
     /// Why the last scan did not compare every toggle.
     pub(super) failure: Option<ScanFailure>,
     /// The number of scans in a row that failed.
@@ -50,6 +53,7 @@ impl DriftState {
             due: None,
             scanner: None,
             facts: DriftFacts::new(),
+            orphans: BTreeSet::new(),
             failure: None,
             failures: 0,
             is_service_failing: false,
@@ -144,8 +148,19 @@ impl DriftState {
         &self.facts
     }
 
+    /// Takes note of the toggles whose document was removed.
+    pub(super) fn set_orphans(&mut self, toggles: &[ToggleStatus]) {
+        let orphans = toggles.iter().filter(|toggle| toggle.state() == ToggleState::Orphan);
+        self.orphans = orphans.map(|toggle| toggle.toggle.clone()).collect();
+    }
+
     /// Replaces the facts, and logs what has changed. Returns the facts before.
-    pub(super) fn replace(&mut self, facts: DriftFacts) -> DriftFacts {
+    pub(super) fn replace(&mut self, mut facts: DriftFacts) -> DriftFacts {
+        // One that is archived and has no document needs nothing.
+        let orphans = std::mem::take(&mut self.orphans);
+        let is_settled =
+            |id: &ToggleId, fact: &Hold| fact.kind == Some(HoldKind::Archived) && orphans.contains(id);
+        facts.retain(|id, fact| !is_settled(id, fact));
         let before = std::mem::replace(&mut self.facts, facts);
         let new = self.facts.iter().filter(|(id, fact)| before.get(*id) != Some(fact));
         let new: Vec<_> = new.collect();
@@ -162,7 +177,10 @@ impl DriftState {
         if more > 0 {
             tracing::warn!(name: "drifted", count = more, "more toggles drifted or were archived; `GET /api/status` lists them");
         }
-        let ended: Vec<_> = before.keys().filter(|id| !self.facts.contains_key(id)).collect();
+        // An archived one whose document was removed may still be archived.
+        let is_ended =
+            |(id, fact): &(&ToggleId, &Hold)| !self.facts.contains_key(*id) && !is_settled(id, fact);
+        let ended: Vec<_> = before.iter().filter(is_ended).map(|(id, _)| id).collect();
         for toggle in ended.iter().take(MOST_LOGGED) {
             match before[*toggle].kind {
                 Some(HoldKind::Archived) => {
@@ -175,6 +193,7 @@ impl DriftState {
         if more > 0 {
             tracing::info!(name: "drift_ended", count = more, "more toggles are no longer drifted or archived");
         }
+        self.orphans = orphans;
         before
     }
 

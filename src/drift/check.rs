@@ -76,8 +76,7 @@ impl DriftCheck<'_> {
             listed.chain(report.unread.iter().map(|unread| &unread.id)).collect();
         let unapplied = new.into_iter().filter(|id| !listed.contains(id) && self.globs.contains(id));
         scan.report.unapplied = unapplied.cloned().collect();
-        let orphans = planned.plan.orphans().iter();
-        scan.report.orphans = orphans.map(|orphan| orphan.id.clone()).collect();
+        scan.report.leave_out_archived(orphans(&planned.plan));
         match scan.report.applied {
             0 => Err(Error::NothingAppliedMatches(self.globs.globs().to_owned())),
             _ => Ok(scan),
@@ -187,6 +186,7 @@ impl LiveScan {
         let documents = documents(&plan);
         let mut report = DriftReport { undocumented: Vec::new(), ..scan.report.clone() };
         report.archived.retain(|id| !documents.contains(id));
+        report.leave_out_archived(orphans(&plan));
         // A toggle that only others need is no drift.
         report.missing.retain(|missing| missing.applied.is_some() || documents.contains(&missing.id));
         Ok(plan.with_live(&scan.live, &newer, report, &config.rules.policy))
@@ -198,6 +198,10 @@ fn documents(plan: &Plan) -> BTreeSet<ToggleId> {
     let changes = plan.changes().iter().map(|change| change.id.clone());
     let withheld = plan.withheld().iter().map(|withheld| withheld.id.clone());
     changes.chain(withheld).collect()
+}
+
+fn orphans(plan: &Plan) -> BTreeSet<ToggleId> {
+    plan.orphans().iter().map(|orphan| orphan.id.clone()).collect()
 }
 
 /// Compares one service with one state. Keeps SDK keys and differences in memory, so one scanner is used for

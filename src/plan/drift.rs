@@ -27,7 +27,7 @@ pub struct DriftReport {
     pub environments: BTreeSet<EnvironmentId>,
     /// The toggles with other targeting than was last applied.
     pub drifted: Vec<DriftedToggle>,
-    /// The applied toggles whose document was removed. Only `gitoggle drift` lists them.
+    /// The applied toggles whose document was removed.
     pub orphans: BTreeSet<ToggleId>,
     /// The toggles with a document that was not applied yet, so that there is nothing to compare them with, and that are
     /// in no other list. Only `gitoggle drift` lists them.
@@ -150,6 +150,14 @@ impl DriftReport {
     pub(crate) fn archived(&self) -> impl Iterator<Item = &ToggleId> {
         let drifted: BTreeSet<&ToggleId> = self.drifted.iter().map(|drifted| &drifted.applied.id).collect();
         self.archived.iter().filter(move |id| !drifted.contains(id))
+    }
+
+    /// Takes note of the toggles whose document was removed. An archived one among them is as its repository asks, so
+    /// it counts as in sync unless it has drifted as well.
+    pub(crate) fn leave_out_archived(&mut self, orphans: BTreeSet<ToggleId>) {
+        self.in_sync += self.archived().filter(|id| orphans.contains(*id)).count();
+        self.archived.retain(|id| !orphans.contains(id));
+        self.orphans = orphans;
     }
 
     /// Returns why not every toggle was compared.

@@ -62,6 +62,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         audience: users.map(|users| &users.users),
         evaluated_as: users.map(|users| users.sdk.versioned()),
         drifted: plan.drift().map(|drift| drift.drifted.iter().map(DriftedJson::of).collect()),
+        archived: plan.drift().map(|drift| drift.archived().collect()),
         unread: plan
             .drift()
             .map(|drift| drift.unread.iter().map(|unread| (&unread.id, unread.reason.as_str())).collect()),
@@ -96,6 +97,9 @@ pub struct PlanJson<'a> {
     /// The drifted toggles without a change; absent unless the service was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     drifted: Option<Vec<DriftedJson<'a>>>,
+    /// The archived toggles with a document and without a change; absent unless the service was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archived: Option<Vec<&'a ToggleId>>,
     /// The toggles that could not be read, with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     unread: Option<BTreeMap<&'a ToggleId, &'a str>>,

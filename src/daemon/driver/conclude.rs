@@ -34,6 +34,9 @@ impl Driver {
         }
         let at = self.config.clock.unix();
         let refused = result.as_ref().err().and_then(Error::refused_revision);
+        if let Some(toggles) = &toggles {
+            state.drift.set_orphans(toggles);
+        }
         state.drift.recall(reconciler);
         let pass_result = self.take_result(result, took, state);
         let is_success = pass_result.as_ref().is_some_and(|result| result.failure().is_none());

@@ -80,6 +80,23 @@ fn a_toggle_that_is_archived_is_logged_as_such_and_not_as_drifted() {
 }
 
 #[test]
+fn an_archived_toggle_whose_document_was_removed_is_not_logged_as_archived() {
+    let stand = Stand::applied();
+    stand.before("/", "PATCH", "/api/projects/shop/toggles/pay/offline", Value::Null);
+    let daemon = scanning(&stand, "1h");
+    daemon.becomes("shop/prod/pay", "held");
+    stand.world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.becomes("shop/prod/pay", "orphan");
+    assert_eq!(daemon.said("archive_ended"), 0, "{}", daemon.log());
+    daemon.stops_cleanly();
+    let daemon = scanning(&stand, "1h");
+    eventually("a scan", || (scans(&daemon, "success") >= 1.0).then_some(()));
+    assert_eq!(daemon.said("\"event\":\"archived\""), 0, "{}", daemon.log());
+    daemon.stops_cleanly();
+}
+
+#[test]
 fn an_outage_of_the_service_does_not_end_a_known_drift() {
     let stand = Stand::applied();
     stand.changes("pay", 21, "hotfix");

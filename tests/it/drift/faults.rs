@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stand::{Stand, targeting};
-use crate::support::{Answer, TOKEN, World, doc};
+use crate::support::{Answer, Gitoggle, TOKEN, World, doc};
 
 fn on(path: &str, act: Value) -> Value {
     json!({ "on": { "method": "GET", "path": path }, "do": act })
@@ -57,6 +57,26 @@ Changes on the service after <time> may be missing.
     stand.world.repo.commit_pay(21, "Change pay");
     stand.command("plan").arg("--live").exit(4).stdout_contains(&["held shop/prod/pay", "· 1 held\n"]);
     stand.command("status").arg("--live").exit_in(&[0, 4]).stdout_contains(&["held     shop/prod/pay"]);
+}
+
+#[test]
+fn an_archived_toggle_whose_document_was_removed_is_an_orphan_in_every_channel() {
+    let stand = Stand::applied();
+    stand.before("/", "PATCH", "/api/projects/shop/toggles/pay/offline", Value::Null);
+    let live = |verb| stand.command(verb).arg("--live");
+    let json = |command: Gitoggle| command.set("output", "json").exit(0).json();
+    let plan = json(live("plan"));
+    assert_eq!(plan["archived"], json!(["shop/prod/pay"]), "{plan}");
+    stand.world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
+    // The second run knows versions from the first.
+    for _ in 0..2 {
+        live("plan").exit(0).stdout_contains(&["orphan shop/prod/pay", "nothing to publish · 1 orphan\n"]);
+        live("status").exit(0).stdout_contains(&["3 toggles: 1 orphan, 2 in sync"]);
+        stand.drift().exit(0).stdout_contains(&["no drift: 3 in sync"]);
+    }
+    let (plan, drift) = (json(live("plan")), json(stand.drift()));
+    assert_eq!((&plan["archived"], &drift["archived"]), (&json!([]), &json!([])), "{plan} {drift}");
+    assert_eq!(drift["summary"]["archived"], 0, "{drift}");
 }
 
 #[test]
