@@ -42,8 +42,11 @@ impl DriftCheck<'_> {
             if !view.lost().is_empty() {
                 return Err(Error::AppliedLost { advice: state_lost_advice(&config.rules.policy) });
             }
-            let note = deleted_ref(&view, config);
-            return Err(Error::NothingApplied { is_shared: config.shared.is_some(), note });
+            // The report says that requests have no known outcome.
+            if view.unknown().is_empty() {
+                let note = deleted_ref(&view, config);
+                return Err(Error::NothingApplied { is_shared: config.shared.is_some(), note });
+            }
         }
         let planned = planning::with_snapshot(&config.source, |snapshot| {
             planning::plan_read_only(snapshot, &view, &LiveDifferences::new(), config)

@@ -70,7 +70,9 @@ fn restorable_ref(view: &StateSnapshot, config: &Config) -> Result<Option<String
 /// Returns a note on a first pass on shared state. Its folder would restore a ref that it knows, so nothing here
 /// shows whether the ref was deleted or never existed: the note names both, the usual case first.
 pub(crate) fn deleted_ref(view: &StateSnapshot, config: &Config) -> Option<String> {
-    let is_first = config.shared.is_some() && !view.has_applied() && config.rules.policy.first_pass.is_none();
+    // Requests without a known outcome are recorded in it as well.
+    let is_blank = !view.has_applied() && view.settled().is_empty() && view.unknown().is_empty();
+    let is_first = config.shared.is_some() && is_blank && config.rules.policy.first_pass.is_none();
     is_first.then(|| {
         format!(
             "nothing is recorded in the shared state yet; if this repository was applied before, the ref of its state was \

@@ -143,6 +143,28 @@ fn a_decision_to_adopt_publishes_nothing_that_a_killed_assert_only_announced() {
 }
 
 #[test]
+fn shared_state_with_requests_of_unknown_outcome_was_not_deleted() {
+    let world = World::new();
+    Repo::bare(&world.path("remote.git"));
+    change(&world, 0..3, 18);
+    let note = "nothing is recorded in the shared state yet";
+    let fresh = |verb: fn(&World) -> Gitoggle| {
+        verb(&world)
+            .set("state-dir", disk(&world, "fresh"))
+            .set("state-remote", world.path("remote.git"))
+            .set("state-name", "toggles")
+    };
+    fresh(World::plan).exit_in(&[0, 4]).says(&[note]);
+    world.service.always(|_| Answer::status(503));
+    job(&world, "first").set("first-pass", "assert").set("give-up-after", "100ms").exit(1).any_output();
+    fresh(World::plan).exit(0).says(&["3 to publish: 3 creates"]).never_says(&[note]);
+    fresh(World::status).exit_in(&[0, 1]).says(&["shop/prod/t00"]).never_says(&[note]);
+    world.service.always(|_| Answer::applied());
+    job(&world, "next").exit(0).any_output().never_says(&[note]);
+    fresh(World::status).exit(0).says(&["3 in sync"]);
+}
+
+#[test]
 fn a_decision_to_adopt_ends_an_assert_that_was_killed_after_some_requests() {
     for is_shared in [false, true] {
         let world = World::new();
