@@ -11,10 +11,10 @@ use super::reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 use crate::model::{
     EnvironmentId, FoldedId, Live, LiveToggle, LiveVersion, ObjectId, OutcomeKind, Scope, ToggleId,
 };
-use crate::pass::{Error, PassContext, Rules, StopReason};
+use crate::pass::{Acceptance, Error, PassContext, Rules, StopReason};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle};
 use crate::service::retry::effect;
-use crate::service::{LiveReader, Outcome, ReadSession, ServiceTrust};
+use crate::service::{LiveReader, Outcome, ReadSession};
 use crate::state::{AppliedHistory, EqualVersion, OtherVersion, RecordsSince, StateSnapshot};
 
 /// How many seconds the service's payload for SDKs may lag behind a change (src/service/featureprobe.md,
@@ -472,7 +472,7 @@ impl DriftScan {
         let ends_pass = self.failures.values().find(|failure| effect(failure.kind).ends_pass);
         let is_evident = self.failed_everywhere >= evidence.min(self.report.applied).max(1);
         let failure = ends_pass.or_else(|| self.failures.values().next().filter(|_| is_evident))?;
-        Some(StopReason::from_outcome(failure, ServiceTrust::Unproven))
+        Some(StopReason::from_outcome(failure, Acceptance::Nowhere))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::model::{Commit, Hold, HoldKind, LiveToggle, OutcomeKind, ToggleId, ToggleState, counted};
 use crate::pass::Error;
 use crate::plan::{Change, Plan};
-use crate::service::{Outcome, ServiceTrust};
+use crate::service::Outcome;
 use crate::state::EqualVersion;
 use crate::transport::CertificateFault;
 
@@ -332,6 +332,16 @@ impl Report {
 pub(crate) const FRUITLESS: &str = "the service applied and refused nothing";
 pub(crate) const CHECK_SERVICE: &str = "check the service; the next pass sends the unconfirmed changes";
 
+/// Where the service has accepted the token in a pass in which it fails now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Acceptance {
+    /// In other environments than those that fail.
+    Elsewhere,
+    /// In an environment that fails now.
+    Here,
+    Nowhere,
+}
+
 /// Why a pass ended before it had tried every change.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StopReason {
@@ -345,11 +355,11 @@ pub enum StopReason {
         last: String,
     },
     /// The token may not change the last toggles that were tried, or none of the pass.
-    Forbidden(String, ServiceTrust),
+    Forbidden(String, Acceptance),
     /// The process is stopping, or a newer commit was found.
     Interrupted,
     /// The server that responds is not the service. The text names `--base-url`.
-    Misrouted(String, ServiceTrust),
+    Misrouted(String, Acceptance),
     /// The service asked for a longer wait than a pass allows.
     Patience {
         /// The outcome of the last request.
@@ -358,7 +368,7 @@ pub enum StopReason {
         wait: Option<Duration>,
     },
     /// The service rejected the token.
-    Unauthorized(String, ServiceTrust),
+    Unauthorized(String, Acceptance),
     /// The certificate of the server could not be verified.
     Untrusted {
         /// What is wrong with it.
@@ -368,14 +378,14 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// Returns why this outcome ends a pass. `trust` is whether an earlier request of the pass succeeded,
-    /// which the reason must not contradict.
-    pub(crate) fn from_outcome(outcome: &Outcome, trust: ServiceTrust) -> Self {
+    /// Returns why this outcome ends a pass. `accepted` is where an earlier request of the pass succeeded, which
+    /// the reason must not contradict.
+    pub(crate) fn from_outcome(outcome: &Outcome, accepted: Acceptance) -> Self {
         let reason = outcome.to_string();
         match outcome.kind {
-            OutcomeKind::Forbidden => Self::Forbidden(reason, trust),
-            OutcomeKind::Misrouted => Self::Misrouted(reason, trust),
-            OutcomeKind::Unauthorized => Self::Unauthorized(reason, trust),
+            OutcomeKind::Forbidden => Self::Forbidden(reason, accepted),
+            OutcomeKind::Misrouted => Self::Misrouted(reason, accepted),
+            OutcomeKind::Unauthorized => Self::Unauthorized(reason, accepted),
             OutcomeKind::Untrusted => {
                 Self::Untrusted { fault: outcome.fault.unwrap_or(CertificateFault::Other), reason }
             }
@@ -419,20 +429,24 @@ impl StopReason {
                     wait.as_secs()
                 );
             }
-            Self::Forbidden(_, ServiceTrust::Unproven) => {
+            Self::Forbidden(_, Acceptance::Nowhere) => {
                 "the token may be revoked, or may lack access to these environments"
             }
-            Self::Forbidden(_, ServiceTrust::Proven) => {
+            Self::Forbidden(_, Acceptance::Elsewhere) => {
                 "the service accepted the token earlier in this pass, so the token may lack access to these environments"
             }
+            Self::Forbidden(_, Acceptance::Here) => {
+                "the service accepted the token earlier in this pass, in the same environment, so requests may be limited \
+                 or blocked, or the token was revoked meanwhile"
+            }
             Self::Interrupted => "interrupted",
-            Self::Misrouted(_, ServiceTrust::Unproven) => "the server that responds may not be the service",
-            Self::Misrouted(_, ServiceTrust::Proven) => {
+            Self::Misrouted(_, Acceptance::Nowhere) => "the server that responds may not be the service",
+            Self::Misrouted(..) => {
                 "the service responded earlier in this pass, so another server may have responded in its place"
             }
             Self::Patience { wait: None, .. } => "the service is not available",
-            Self::Unauthorized(_, ServiceTrust::Unproven) => "the service rejected the token",
-            Self::Unauthorized(_, ServiceTrust::Proven) => {
+            Self::Unauthorized(_, Acceptance::Nowhere) => "the service rejected the token",
+            Self::Unauthorized(..) => {
                 "the service rejected the token, which it accepted earlier in this pass"
             }
             // Its text says whether the server has a certificate at all.
@@ -455,6 +469,10 @@ impl StopReason {
         match self {
             Self::InDoubt { .. } | Self::Patience { .. } => Some(CHECK_SERVICE),
             Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
+            Self::Forbidden(_, Acceptance::Here) => Some(
+                "check the limits of the service, and the proxy or firewall before it; if the token was revoked, replace the \
+                 token; its file is read again at every pass",
+            ),
             Self::Forbidden(..) => Some(
                 "let the account of the token publish to these environments, or replace the token; its file is read again at \
                  every pass",
@@ -499,7 +517,7 @@ mod tests {
     #[test]
     fn an_error_that_names_the_flag_to_check_has_no_hint_about_it() {
         let text = || "the body contains `--base-url`".to_owned();
-        assert_eq!(StopReason::Misrouted(text(), ServiceTrust::Unproven).hint(), None);
+        assert_eq!(StopReason::Misrouted(text(), Acceptance::Nowhere).hint(), None);
         for (fault, has_hint) in [
             (CertificateFault::CaCertificate, false),
             (CertificateFault::Expired, false),
@@ -509,7 +527,7 @@ mod tests {
             (CertificateFault::WrongName, false),
         ] {
             let outcome = untrusted(fault, "t.example", &crate::transport::Network::default());
-            let stop = StopReason::from_outcome(&outcome, ServiceTrust::Unproven);
+            let stop = StopReason::from_outcome(&outcome, Acceptance::Nowhere);
             assert_eq!(stop.hint().is_some(), has_hint, "{stop}");
         }
     }

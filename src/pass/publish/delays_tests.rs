@@ -12,6 +12,7 @@ use super::dispatch::{Conclusion, Dispatcher, Job, Next, NextTry};
 use super::dispatch_tests::{Response, cause};
 use super::order::{Item, Order};
 use crate::model::Thresholds;
+use crate::pass::{Acceptance, StopReason};
 use crate::plan::Turn;
 use crate::service::Outcome;
 use crate::service::retry::{REQUEST_TRIES, TokenState};
@@ -228,6 +229,31 @@ fn ten_different_toggles_in_a_row_without_a_success_end_the_pass_or_pause_it() {
     ] {
         let mut dispatcher = dispatcher(30, now, 1);
         assert_eq!(responds(&mut dispatcher, now, &responses), expected, "{responses:?}");
+    }
+}
+
+#[test]
+fn a_token_lacks_access_only_to_environments_that_have_not_accepted_it() {
+    use Response::{Applied, Forbidden};
+    let now = Instant::now();
+    for (accepted, first, verdict) in [
+        (0, Applied, Acceptance::Here),
+        (1, Applied, Acceptance::Elsewhere),
+        (0, Forbidden, Acceptance::Nowhere),
+    ] {
+        let item = |at: usize| Item { lane: if at == 0 { accepted } else { 0 }, ..Item::default() };
+        let mut lanes = vec![Vec::new(), Vec::new()];
+        (0..12).for_each(|at| lanes[item(at).lane].push(at));
+        let order = Order { items: (0..12).map(item).collect(), lanes, ..Order::default() };
+        let limits = Limits { in_flight: 1, ..LIMITS };
+        let mut dispatcher = Dispatcher::new(order, limits, Thresholds::default(), Rng::with_seed(1));
+        let mut stop = None;
+        while stop.is_none() {
+            let Next::Send(job) = dispatcher.next(now) else { panic!("no verdict") };
+            let response = if job.change == 0 { first } else { Forbidden };
+            stop = response.concludes(&mut dispatcher, job, now).stop;
+        }
+        assert!(matches!(stop, Some(StopReason::Forbidden(_, found)) if found == verdict), "{stop:?}");
     }
 }
 

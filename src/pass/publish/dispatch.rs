@@ -22,9 +22,9 @@ use super::failure_row::FailureRow;
 use super::order::{Item, Order};
 use super::turns::Turns;
 use crate::model::{OutcomeKind, Thresholds};
-use crate::pass::StopReason;
+use crate::pass::{Acceptance, StopReason};
+use crate::service::Outcome;
 use crate::service::retry::{self, Again, Evidence, PassEffect, Repeat, RetryContext, TokenState, effect};
-use crate::service::{Outcome, ServiceTrust};
 use crate::transport::probe_backoff;
 
 /// The longest `Retry-After` that is kept for one toggle.
@@ -114,6 +114,8 @@ pub(crate) struct Dispatcher {
     /// before they were tried again.
     kept: Vec<usize>,
     kept_before: BTreeSet<usize>,
+    /// The environments, by lane, to which the service has accepted a request in this pass.
+    accepted: BTreeSet<usize>,
     row: FailureRow,
     /// The toggles of which the last request was not sent, because no connection was made.
     unsent: BTreeSet<usize>,
@@ -148,6 +150,7 @@ impl Dispatcher {
             open: HashSet::new(),
             kept: Vec::new(),
             kept_before: BTreeSet::new(),
+            accepted: BTreeSet::new(),
             row: FailureRow::default(),
             unsent: BTreeSet::new(),
             silent_since: None,
@@ -233,6 +236,9 @@ impl Dispatcher {
             true => self.unsent.insert(job.change),
             false => self.unsent.remove(&job.change),
         };
+        if outcome.kind == OutcomeKind::Applied {
+            self.accepted.insert(job.lane);
+        }
         let context = RetryContext { tries: job.attempt, jitter: self.rng.f64(), token };
         let decision = retry::decide(outcome, context);
         let held_back = match decision.pass {
@@ -258,7 +264,7 @@ impl Dispatcher {
             PassEffect::EndFor(_) => held_back.is_some(),
             PassEffect::GoOn | PassEffect::HoldBack(_) => false,
         };
-        let stop = is_over.then(|| StopReason::from_outcome(outcome, self.trust())).or(verdict);
+        let stop = is_over.then(|| StopReason::from_outcome(outcome, self.acceptance())).or(verdict);
         Conclusion { next_try, held_back, stop }
     }
 
@@ -375,9 +381,14 @@ impl Dispatcher {
         self.pause.is_some() || self.row.len() >= self.thresholds.failures_in_a_row
     }
 
-    /// Returns whether a request of this pass had a useful response.
-    fn trust(&self) -> ServiceTrust {
-        if self.is_applied { ServiceTrust::Proven } else { ServiceTrust::Unproven }
+    /// Returns where requests of this pass had a useful response before those that fail now.
+    fn acceptance(&self) -> Acceptance {
+        let is_accepted = |change: usize| self.accepted.contains(&self.items[change].lane);
+        match self.is_applied {
+            false => Acceptance::Nowhere,
+            true if self.row.of(OutcomeKind::Forbidden).any(is_accepted) => Acceptance::Here,
+            true => Acceptance::Elsewhere,
+        }
     }
 
     pub(crate) fn is_paused(&self) -> bool {
@@ -566,7 +577,7 @@ impl Dispatcher {
     /// change it.
     fn verdict(&self, outcome: &Outcome) -> Option<StopReason> {
         let is_lasting = effect(outcome.kind).evidence == Evidence::Lasting;
-        is_lasting.then(|| StopReason::from_outcome(outcome, self.trust()))
+        is_lasting.then(|| StopReason::from_outcome(outcome, self.acceptance()))
     }
 
     /// Returns whether several toggles, or the only ones of the pass, had no useful response since the last

@@ -65,6 +65,11 @@ impl FailureRow {
         !self.row.is_empty() && self.row.iter().all(|failure| failure.kind == kind)
     }
 
+    /// Returns the toggles with failures of this kind.
+    pub(super) fn of(&self, kind: OutcomeKind) -> impl Iterator<Item = usize> {
+        self.row.iter().filter(move |failure| failure.kind == kind).map(|failure| failure.change)
+    }
+
     pub(super) fn has(&self, change: usize) -> bool {
         self.row.iter().any(|failure| failure.change == change)
     }
