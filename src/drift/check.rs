@@ -51,10 +51,11 @@ impl DriftCheck<'_> {
         let planned = planning::with_snapshot(&config.source, |snapshot| {
             planning::plan_read_only(snapshot, &view, &LiveDifferences::new(), config)
         })?;
+        let documents = documents(&planned.plan);
         let request = ScanRequest {
             globs: Some(self.globs),
             depth: self.depth,
-            documents: Some(&documents(&planned.plan)),
+            documents: Some(&documents),
             ..ScanRequest::of(&view)
         };
         let mut scanner = DriftScanner::open(config)?;
@@ -80,10 +81,18 @@ impl DriftCheck<'_> {
         let unapplied = new.into_iter().filter(|id| !listed.contains(id) && self.globs.contains(id));
         scan.report.unapplied = unapplied.cloned().collect();
         scan.report.leave_out_archived(orphans(&planned.plan));
-        match scan.report.applied {
-            0 => Err(Error::NothingAppliedMatches(self.globs.globs().to_owned())),
-            _ => Ok(scan),
+        if scan.report.applied == 0 {
+            return Err(Error::NothingAppliedMatches(self.globs.globs().to_owned()));
         }
+        let applied = AppliedDocuments::of(&view, &config.rules, None)?;
+        let applied = applied.iter().map(|(id, _)| id).chain(&applied.unknown);
+        let known: Vec<&ToggleId> = applied.chain(&documents).chain(&scan.report.undocumented).collect();
+        let idle = idle_globs(self.globs, &known);
+        if !idle.is_empty() {
+            return Err(Error::NoToggleMatches(idle));
+        }
+        scan.report.idle_globs = idle_globs(&config.rules.policy.scope, &known);
+        Ok(scan)
     }
 }
 
@@ -201,6 +210,13 @@ fn documents(plan: &Plan) -> BTreeSet<ToggleId> {
     let changes = plan.changes().iter().map(|change| change.id.clone());
     let withheld = plan.withheld().iter().map(|withheld| withheld.id.clone());
     changes.chain(withheld).collect()
+}
+
+/// Returns the globs of `scope` that match none of `toggles`.
+fn idle_globs(scope: &Scope, toggles: &[&ToggleId]) -> Vec<String> {
+    let mut unmatched = scope.unmatched();
+    toggles.iter().for_each(|id| unmatched.remove_matching(id.as_str()));
+    unmatched.globs()
 }
 
 fn orphans(plan: &Plan) -> BTreeSet<ToggleId> {

@@ -41,6 +41,8 @@ pub struct DriftReport {
     pub archived: Vec<ToggleId>,
     /// The toggles that could not be compared.
     pub unread: Vec<UnreadToggle>,
+    /// The globs of `--only` that match no toggle. Only `gitoggle drift` finds out.
+    pub idle_globs: Vec<String>,
 }
 
 /// A toggle with other targeting than was last applied.

@@ -61,7 +61,11 @@ pub(super) fn scan(settings: &Settings, globs: &[String], depth: ScanDepth) -> R
     let config = setup::config(settings, CacheMode::Untouched)?;
     let globs = Scope::new(globs).map_err(Failure::failed)?;
     let (_runtime, context) = runtime::for_reads()?;
-    Ok(DriftCheck { globs: &globs, depth }.run(&config, &context)?)
+    let scan = DriftCheck { globs: &globs, depth }.run(&config, &context)?;
+    for glob in &scan.report.idle_globs {
+        note(&format!("note: no toggle matches the glob `{}` of `--only`\n", escaped(glob)))?;
+    }
+    Ok(scan)
 }
 
 /// Returns the toggles that are not applied, and are held because the service has something else. Blocks.

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::cli::args::glob;
 use crate::cli::failure::{ExitStatus, Failure};
-use crate::cli::output::{Formats, color, print, print_json, show, step_summary};
+use crate::cli::output::{Formats, color, note, print, print_json, show, step_summary};
 use crate::cli::setup;
 use crate::config::{OutputFormat, Settings};
 use crate::model::{HistoryPage, Scope, ToggleId, closest, escaped, hinted};
@@ -105,6 +105,9 @@ fn read(
         let every = if config.rules.policy.scope.is_everything() { "" } else { " --only '**'" };
         return Err(unknown(&query.scope.globs().join(" "), &history.applied()?, every));
     }
+    if args.toggle.is_none() {
+        note_idle_globs(&query.scope, &page, &history.applied()?)?;
+    }
     name_subjects(&mut page, &config.source);
     let deployments = page.deployments.iter();
     let diffs = if args.patch {
@@ -115,6 +118,21 @@ fn read(
         Vec::new()
     };
     Ok(DeploymentLog { page, diffs })
+}
+
+/// Notes the globs of `--only` that match nothing of the history, as far as it is shown.
+fn note_idle_globs(only: &Scope, page: &HistoryPage, applied: &[ToggleId]) -> Result<(), Failure> {
+    let deployed = page.deployments.iter().flat_map(|deployment| &deployment.toggles);
+    let mut unmatched = only.unmatched();
+    applied.iter().for_each(|id| unmatched.remove_matching(id.as_str()));
+    deployed.for_each(|toggle| unmatched.remove_matching(toggle.id.as_str()));
+    for glob in unmatched.globs() {
+        let glob = escaped(&glob);
+        note(&format!(
+            "note: no applied toggle and no deployment shown matches the glob `{glob}` of `--only`\n"
+        ))?;
+    }
+    Ok(())
 }
 
 /// Returns the error for a toggle that no deployment changed. `every` is the flag that lifts the scope of this run.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stand::{Stand, TOGGLES, targeting};
-use crate::support::{Repo, World, body, doc};
+use crate::support::{Gitoggle, Repo, World, body, doc};
 
 const IN_SYNC: &str = "Drift on https://$LIVE · 3 applied toggles in 1 environment
 
@@ -319,6 +319,28 @@ else record the documents of existing toggles with `gitoggle apply --first-pass 
     let stand = Stand::applied();
     stand.drift().arg("shop/test/*").exit(1).stderr_contains(&["no applied toggle matches `shop/test/*`"]);
     stand.drift().arg("pay").exit(64).stderr_contains(&["matches no toggle"]);
+}
+
+#[test]
+fn one_of_several_globs_that_matches_nothing_is_an_error_or_a_note() {
+    let stand = Stand::with(&["other"]);
+    stand.world.repo.file("shop/next/new.yaml", doc(18)).commit("Add another");
+    let nothing = "no toggle matches `shop/stagin/*`";
+    let drift =
+        |args: &[&str]| args.iter().fold(stand.drift().arg("--detailed-exitcode"), |run, arg| run.arg(arg));
+    drift(&["shop/prod/*", "shop/stagin/*"]).exit(1).stderr_contains(&[nothing]);
+    let import = stand.command("import").arg("--drifted").arg("shop/prod/*").arg("shop/stagin/*");
+    import.exit(1).stderr_contains(&[nothing]);
+    // What is not applied, or has no document, is no typing error.
+    drift(&["shop/prod/*", "shop/next/*", "shop/prod/other"]).exit(0).any_stdout();
+    let note = "note: no toggle matches the glob `shop/stagin/*` of `--only`";
+    let only = |run: Gitoggle| run.set("only", "shop/prod/* shop/stagin/*");
+    only(stand.drift()).exit(0).stderr_contains(&[note]).any_stdout();
+    only(stand.command("import").arg("--drifted")).exit(0).stderr_contains(&[note]).any_stdout();
+    let log = only(stand.world.bare("log").set("state-dir", stand.world.state()));
+    log.exit(0)
+        .stderr_contains(&["note: no applied toggle and no deployment shown matches the glob"])
+        .any_stdout();
 }
 
 #[test]
