@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::Path;
 
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -111,7 +111,9 @@ fn unreadable(name: &str, error: &serde_yaml::Error) -> ConfigError {
         "the file must contain only one YAML document"
     } else if text.contains("duplicate entry") {
         "an entry has a key twice"
-    } else if text.contains("invalid type") || text.contains("did not match any variant") {
+    } else if text.contains(NO_MAPPINGS) {
+        NO_MAPPINGS
+    } else if text.contains("invalid type") {
         "settings are not nested: write one `key: value` per line"
     } else {
         "invalid YAML"
@@ -145,7 +147,9 @@ impl<'de> Visitor<'de> for EntriesVisitor {
             let values = match setting {
                 // It is reported without its value, which may be a secret.
                 None => map.next_value::<IgnoredAny>().map(|_| Vec::new())?,
-                Some(setting) if setting.is_nested() => mappings(map.next_value()?),
+                Some(setting) if setting.is_nested() => {
+                    mappings(map.next_value()?).ok_or_else(|| A::Error::custom(NO_MAPPINGS))?
+                }
                 Some(setting) if setting.is_list() => map.next_value::<OneOrMany>()?.0,
                 // An empty value is unset.
                 Some(_) => {
@@ -159,32 +163,67 @@ impl<'de> Visitor<'de> for EntriesVisitor {
     }
 }
 
-/// Returns a list of mappings as one value, which its own parser reads.
-fn mappings(list: Option<Vec<serde_yaml::Mapping>>) -> Vec<String> {
-    let list = list.filter(|list| !list.is_empty());
-    list.iter().map(|list| serde_json::to_string(list).unwrap_or_default()).collect()
+/// What is wrong with a value that is not a list of mappings.
+const NO_MAPPINGS: &str = "this is a list of mappings: begin each entry with `- `";
+
+/// Returns a list of mappings as one value, which its own parser reads; none if it is anything else.
+fn mappings(value: Option<serde_yaml::Value>) -> Option<Vec<String>> {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Some(Vec::new()) };
+    let list = value.as_sequence().filter(|list| list.iter().all(serde_yaml::Value::is_mapping))?;
+    let list = Some(list).filter(|list| !list.is_empty());
+    Some(list.iter().map(|list| serde_json::to_string(list).unwrap_or_default()).collect())
 }
 
-/// A list of values, or one value.
-#[derive(Deserialize)]
-#[serde(from = "Option<Scalars>")]
+/// The texts of a list of scalars, as written, or of one scalar.
+#[derive(Default)]
 struct OneOrMany(Vec<String>);
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Scalars {
-    One(String),
-    Many(Vec<String>),
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneOrManyVisitor)
+    }
 }
 
-impl From<Option<Scalars>> for OneOrMany {
-    fn from(scalars: Option<Scalars>) -> Self {
-        match scalars {
-            Some(Scalars::One(text)) if text.is_empty() => Self(Vec::new()),
-            Some(Scalars::One(text)) => Self(vec![text]),
-            Some(Scalars::Many(texts)) => Self(texts),
-            None => Self(Vec::new()),
+struct OneOrManyVisitor;
+
+impl<'de> Visitor<'de> for OneOrManyVisitor {
+    type Value = OneOrMany;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of values, or one value")
+    }
+
+    fn visit_unit<E>(self) -> Result<OneOrMany, E> {
+        Ok(OneOrMany::default())
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<OneOrMany, E> {
+        Ok(OneOrMany(vec![value.to_string()]))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<OneOrMany, E> {
+        Ok(OneOrMany(vec![value.to_string()]))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<OneOrMany, E> {
+        Ok(OneOrMany(vec![value.to_string()]))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<OneOrMany, E> {
+        Ok(OneOrMany(vec![value.to_string()]))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<OneOrMany, E> {
+        let text = Some(value).filter(|text| !text.is_empty());
+        Ok(OneOrMany(text.map(str::to_owned).into_iter().collect()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMany, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(text) = list.next_element::<Option<String>>()? {
+            texts.push(text.unwrap_or_default());
         }
+        Ok(OneOrMany(texts))
     }
 }
 
@@ -239,11 +278,34 @@ mod tests {
             ("root: [b]\n", "f.yaml:1:7"),
             ("- a\n", "f.yaml:1:1"),
             ("word\n", "f.yaml:1:1"),
-            ("only: [[b]]\n", "f.yaml:1:1"),
+            ("only: [[b]]\n", "f.yaml:1:8"),
+            ("only: {b: c}\n", "f.yaml:1:7"),
             ("root: 1\n---\nref: 2\n", "f.yaml"),
         ] {
             assert_eq!(parse("f.yaml", text).unwrap_err().place, place, "{text:?}");
         }
         assert!(parse("f.yaml", "a: 'x\n").is_err());
+    }
+
+    #[test]
+    fn only_what_is_nested_is_called_nested() {
+        for (text, values) in [
+            ("only: 1\n", vec!["1"]),
+            ("only: true\n", vec!["true"]),
+            ("only: [null]\n", vec![""]),
+            ("only: [007, 1.50, yes]\n", vec!["007", "1.50", "yes"]),
+        ] {
+            assert_eq!(flat(text)[0].1, values, "{text}");
+        }
+        for (text, message) in [
+            ("only: {a: b}\n", "settings are not nested"),
+            ("only: [{a: b}]\n", "settings are not nested"),
+            ("windows: 1\n", NO_MAPPINGS),
+            ("windows: {deny: a/**}\n", NO_MAPPINGS),
+            ("windows: [a/**]\n", NO_MAPPINGS),
+        ] {
+            let error = parse("f.yaml", text).unwrap_err();
+            assert!(error.message.contains(message), "{text}: {error:?}");
+        }
     }
 }
