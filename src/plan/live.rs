@@ -528,6 +528,15 @@ pub(crate) fn other_type(needed: &ToggleId, wanted: ReturnType, listed: &ListedT
     })
 }
 
+/// Returns why a change may not be sent that needs one of the toggles that the same pass creates with these types.
+fn needs_other_new_type(change: &Change, created: &BTreeMap<ToggleId, ReturnType>) -> Option<Hold> {
+    let mut needed = needed_types(change).into_iter();
+    let other = |(id, wanted): (ToggleId, ReturnType)| {
+        other_type(&id, wanted, &ListedType::of(Some(created.get(&id).copied())))
+    };
+    needed.find_map(other)
+}
+
 /// The fate of a request whose response does not show whether the service stored it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Resolution {
@@ -564,10 +573,25 @@ impl Plan {
         mut drift: DriftReport,
         policy: &Policy,
     ) -> Self {
-        for change in std::mem::take(&mut self.changes) {
+        let changes = std::mem::take(&mut self.changes);
+        let decide = |change: Change| {
             // With `--on-drift ignore`, a pass sends the change whatever the service has.
             let own = live.get(&change.id).filter(|_| policy.on_drift != OnDrift::Ignore);
             let decision = own.map(|own| self.decide_live(&change, own, live, newer, policy));
+            (change, decision, own)
+        };
+        let decided: Vec<_> = changes.into_iter().map(decide).collect();
+        // What needs a toggle that the pass creates is sent after that.
+        let created = decided.iter().filter_map(|(change, decision, _)| match decision {
+            Some(LiveDecision::Create(kind)) if !self.unless_equal.contains_key(&change.id) => {
+                Some((change.id.clone(), *kind))
+            }
+            _ => None,
+        });
+        let created: BTreeMap<ToggleId, ReturnType> = created.collect();
+        for (change, decision, own) in decided {
+            let decision =
+                decision.map(|decision| decision.or_hold(|| needs_other_new_type(&change, &created)));
             self.follow(change, decision, own);
         }
         self.hold_for_others(live, |plan, change, is_sent| {

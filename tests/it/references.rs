@@ -997,6 +997,34 @@ fn a_prerequisite_of_another_type_than_on_the_service_is_held_and_the_plan_shows
     assert_eq!(patched(&|run| drop(run.exit(0).any_output())), ["search"]);
 }
 
+#[test]
+fn a_prerequisite_of_another_type_than_the_same_pass_creates_is_held_by_plan_and_apply() {
+    let waived = |needed: &str| {
+        let comment = "    # gitoggle: allow(prerequisite-other-type) a text on the service\n    - { key";
+        toggle(&[needed], SWITCH).replacen("    - { key", comment, 1)
+    };
+    let text = |value: &str| needs("base").replace("boolean", "string").replace("true", value);
+    for (values, search, kind) in
+        [(["1", "2"], toggle(&[&text("1")], SWITCH), "number"), (SWITCH, waived(&text("true")), "boolean")]
+    {
+        let service = LiveService::start(&json!([unconfigured("search")]));
+        let repo = &service.world.repo;
+        repo.file("shop/prod/base.yaml", toggle(&[], values)).file("shop/prod/search.yaml", search);
+        repo.commit("Add both");
+        let held = format!("the type of the prerequisite `base` is `string`, but `{kind}` on the service");
+        let held: &[&str] = &["held shop/prod/search", &held];
+        let creating = |run: Gitoggle| run.set("first-pass", "assert").set("on-missing", "create");
+        let plan = service.connected(service.world.plan()).unset("timeout").arg("--live");
+        creating(plan)
+            .exit(4)
+            .any_stderr()
+            .stdout_contains(held)
+            .stdout_contains(&["1 to publish: 1 create"]);
+        let apply = creating(service.apply()).exit(4).any_stderr().stdout_contains(held);
+        apply.stdout_contains(&["applied shop/prod/base (create)"]);
+    }
+}
+
 /// The service ignores case, and the maps of SDKs do not.
 #[test]
 fn a_prerequisite_in_another_spelling_than_on_the_service_is_held_and_the_plan_shows_it() {
