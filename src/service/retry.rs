@@ -93,6 +93,9 @@ pub enum Repeat {
     AtTheEnd,
     /// At once, if the token has changed since.
     WithNewToken,
+    /// At once, if the token has changed since; else as [`Repeat::AtTheEnd`], if the service has accepted the token for
+    /// others in the same environment.
+    WithNewTokenOrAtTheEnd,
 }
 
 /// Returns what follows from an outcome of this kind: a row of the table in src/service/README.md,
@@ -101,7 +104,7 @@ pub const fn effect(kind: OutcomeKind) -> Effect {
     let (evidence, repeat, ends_pass) = match kind {
         OutcomeKind::Applied => (Evidence::Useful, Repeat::Never, false),
         OutcomeKind::Busy | OutcomeKind::Lost => (Evidence::Passing, Repeat::AfterPause, false),
-        OutcomeKind::Forbidden => (Evidence::Lasting, Repeat::WithNewToken, false),
+        OutcomeKind::Forbidden => (Evidence::Lasting, Repeat::WithNewTokenOrAtTheEnd, false),
         OutcomeKind::Misrouted => (Evidence::Lasting, Repeat::Never, false),
         OutcomeKind::Refused => (Evidence::Useful, Repeat::AtTheEnd, false),
         OutcomeKind::Unauthorized => (Evidence::Nothing, Repeat::WithNewToken, true),
@@ -118,10 +121,10 @@ pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
         // The same body is sent again, which is idempotent in content.
         Repeat::AfterPause => busy(tries, jitter, outcome.retry_after),
         // The rejection concerns a token that is no longer in use.
-        Repeat::WithNewToken if token == TokenState::Outdated => {
+        Repeat::WithNewToken | Repeat::WithNewTokenOrAtTheEnd if token == TokenState::Outdated => {
             RetryDecision { toggle: Again::Now, pass: PassEffect::GoOn }
         }
-        Repeat::AtTheEnd | Repeat::Never | Repeat::WithNewToken => {
+        Repeat::AtTheEnd | Repeat::Never | Repeat::WithNewToken | Repeat::WithNewTokenOrAtTheEnd => {
             never(if ends_pass { PassEffect::End } else { PassEffect::GoOn })
         }
     }
@@ -194,6 +197,7 @@ mod tests {
                 Repeat::AfterPause => "after a pause",
                 Repeat::AtTheEnd => "at the end",
                 Repeat::WithNewToken => "with a new token",
+                Repeat::WithNewTokenOrAtTheEnd => "with a new token, or at the end",
             };
             let pass = if effect.ends_pass { "ends" } else { "goes on" };
             [kind.as_str(), repeat, pass].join(": ")

@@ -510,3 +510,25 @@ fn what_the_service_refused_is_not_sent_again_if_nothing_was_applied() {
     }
     assert_eq!(dispatcher.next(now), Next::Done);
 }
+
+#[test]
+fn what_the_token_may_not_change_is_sent_once_more_if_it_may_change_others_there() {
+    let now = Instant::now();
+    // Nine of lane 0 and three of lane 1 are refused, and the last one of lane 0 is applied.
+    let lane = |at: usize| usize::from(at < 3);
+    let items = (0..13).map(|at| Item { lane: lane(at), ..Item::default() }).collect();
+    let order = Order { items, lanes: vec![(3..13).collect(), (0..3).collect()], ..Order::default() };
+    let limits = Limits { in_flight: 1, ..LIMITS };
+    let thresholds = Thresholds { failures_in_a_row: 13, ..Thresholds::default() };
+    let mut dispatcher = Dispatcher::new(order, limits, thresholds, Rng::with_seed(1));
+    let mut tries = vec![0; 13];
+    while let Next::Send(job) = dispatcher.next(now) {
+        tries[job.change] += 1;
+        let response = if job.change == 12 { Response::Applied } else { Response::Forbidden };
+        let Conclusion { next_try, stop, .. } = response.concludes(&mut dispatcher, job, now);
+        let is_kept = tries[job.change] == 1 && job.change != 12;
+        assert_eq!((next_try == NextTry::AtTheEnd, stop), (is_kept, None), "{job:?}");
+    }
+    let again = |at: usize| usize::from(lane(at) == 0 && at != 12);
+    assert_eq!(tries, (0..13).map(|at| 1 + again(at)).collect::<Vec<_>>());
+}

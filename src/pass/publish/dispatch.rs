@@ -5,8 +5,8 @@
 //! Each environment is a lane with a queue. The lanes take turns; among their first toggles, the one whose
 //! last try is longest ago is next. A toggle that needs others waits until they have ended ([`Turns`]). What
 //! the service refused is sent once more at the end of a pass that applied something, because the refusal may
-//! have been about what was not applied yet. What was held because such a toggle was not applied is tried
-//! then as well.
+//! have been about what was not applied yet. So is what the token may not change, if it may change others in the
+//! same environment. What was held because such a toggle was not applied is tried then as well.
 //!
 //! The dispatcher reads no clock and sends nothing, so a test can run thousands of passes against a random
 //! service.
@@ -57,7 +57,7 @@ pub(crate) struct Conclusion {
 pub(crate) enum NextTry {
     /// At this time or later, at the end of its lane.
     At(Instant),
-    /// After all others, if any was applied.
+    /// After all others, if any was applied, in the same environment if the token was not allowed to change it.
     AtTheEnd,
     Never,
 }
@@ -110,10 +110,12 @@ pub(crate) struct Dispatcher {
     /// The toggles that refer to each other, and those that have an open request: it is one of them at a time.
     related: HashMap<usize, Vec<usize>>,
     open: HashSet<usize>,
-    /// The toggles that the service refused, or that wait for one that was not applied, and all of these
-    /// before they were tried again.
+    /// The toggles that the service refused, or that wait for one that was not applied; then those of them that were tried
+    /// again.
     kept: Vec<usize>,
     kept_before: BTreeSet<usize>,
+    /// The kept toggles that the token was not allowed to change.
+    forbidden: BTreeSet<usize>,
     /// The environments, by lane, to which the service has accepted a request in this pass.
     accepted: BTreeSet<usize>,
     row: FailureRow,
@@ -150,6 +152,7 @@ impl Dispatcher {
             open: HashSet::new(),
             kept: Vec::new(),
             kept_before: BTreeSet::new(),
+            forbidden: BTreeSet::new(),
             accepted: BTreeSet::new(),
             row: FailureRow::default(),
             unsent: BTreeSet::new(),
@@ -199,8 +202,12 @@ impl Dispatcher {
     pub(crate) fn next(&mut self, now: Instant) -> Next {
         self.admit(now);
         if self.is_empty() && self.in_flight == 0 && self.is_applied && !self.is_closed {
-            self.kept_before.extend(&self.kept);
-            let again = std::mem::take(&mut self.kept);
+            let (forbidden, accepted, items) = (&self.forbidden, &self.accepted, &self.items);
+            // Elsewhere, the token may lack access.
+            let may_succeed =
+                |change: &mut usize| !forbidden.contains(change) || accepted.contains(&items[*change].lane);
+            let again: Vec<usize> = self.kept.extract_if(.., may_succeed).collect();
+            self.kept_before.extend(&again);
             self.enqueue(again);
         }
         if self.is_closed || self.is_empty() {
@@ -254,6 +261,7 @@ impl Dispatcher {
             Again::Never => {
                 let next_try = match effect(outcome.kind).repeat {
                     Repeat::AtTheEnd => self.keep_for_the_end(job),
+                    Repeat::WithNewTokenOrAtTheEnd => self.keep_forbidden(job),
                     _ => NextTry::Never,
                 };
                 (next_try, self.finish(job, outcome, now))
@@ -301,6 +309,15 @@ impl Dispatcher {
         }
         self.kept.push(job.change);
         NextTry::AtTheEnd
+    }
+
+    /// Keeps a toggle that the token may not change, because it may change others in the same environment.
+    fn keep_forbidden(&mut self, job: Job) -> NextTry {
+        let next_try = self.keep_for_the_end(job);
+        if next_try == NextTry::AtTheEnd {
+            self.forbidden.insert(job.change);
+        }
+        next_try
     }
 
     /// Returns whether the toggle at this index waits for others, or others for it.
@@ -548,7 +565,11 @@ impl Dispatcher {
     fn fail(&mut self, job: Job, outcome: &Outcome, now: Instant) -> Option<StopReason> {
         let item = &self.items[job.change];
         let is_missing = outcome.kind == OutcomeKind::Misrouted && matches!(outcome.status, Some(404 | 405));
-        let is_exempt = item.is_alone || (is_missing && item.may_be_missing);
+        // At the end of the pass, the same refusal says nothing new.
+        let is_repeated = outcome.kind == OutcomeKind::Forbidden
+            && self.forbidden.contains(&job.change)
+            && self.kept_before.contains(&job.change);
+        let is_exempt = item.is_alone || (is_missing && item.may_be_missing) || is_repeated;
         let is_new = !is_exempt && self.row.count(job.change, outcome.kind);
         let silence = now.saturating_duration_since(self.silent_since.unwrap_or(now));
         // Ten requests that time out one after the other take longer than a pass waits.
