@@ -248,7 +248,7 @@ impl Reconciler {
             plan = with_dependents(plan, &files, &config.rules)?;
         }
         let mut report = report(plan);
-        report.notes.extend(report.plan.idle_orders());
+        report.notes.extend(report.plan.order_notes());
         let (revision, subject) = (snapshot.revision(), snapshot.commit().subject());
         self.store.describe(revision, subject, signer.as_deref());
         context.report(Event::Looked(revision));

@@ -69,7 +69,7 @@ fn plan_work_tree(
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
     let files = PlanFiles::of_work_tree(folder, source, snapshot, LIMITS)?;
     let plan = plan_files(&files, AppliedSide::state(view), config, drifted)?.refused(is_refused);
-    Ok(Planned { notes: notes.into_iter().chain(plan.idle_orders()).collect(), plan, is_forward })
+    Ok(Planned { notes: notes.into_iter().chain(plan.order_notes()).collect(), plan, is_forward })
 }
 
 /// Reads the source and returns the result of `work` on its snapshot. Clones a damaged mirror again, once.
@@ -112,7 +112,7 @@ pub(crate) fn plan_read_only(
         false => plan_files(&PlanFiles::committed(snapshot), AppliedSide::state(view), config, drifted)?,
     };
     let plan = plan.refused(is_refused);
-    Ok(Planned { notes: notes.into_iter().chain(plan.idle_orders()).collect(), plan, is_forward })
+    Ok(Planned { notes: notes.into_iter().chain(plan.order_notes()).collect(), plan, is_forward })
 }
 
 /// Returns who signed the revision; none if no keys are configured.

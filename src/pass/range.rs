@@ -86,7 +86,7 @@ pub fn plan_range(
     let uncommitted = (is_checked_out && files.are_committed()).then(|| range_note(source, rules, &snapshot));
     let notes = first_pass_notes(&new, &plan, rules).into_iter().chain(uncommitted.flatten());
     let dropped = ends.is_merge.then(|| trailers_note(&snapshot, ends.base.commit, rules)).transpose()?;
-    let notes = notes.chain(plan.idle_orders()).chain(dropped.flatten());
+    let notes = notes.chain(plan.order_notes()).chain(dropped.flatten());
     Ok(Planned { notes: notes.collect(), plan: plan.shown(), is_forward: true })
 }
 

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Attribution, CommitId, EnvironmentId, HeldRequests, HistoryEvidence, Hold, Live, ObjectId,
-    Override, Payload, Prerequisite, RequestDigest, Suspensions, ToggleId, Unlisted,
+    ALLOW_TRAILER, Action, Attribution, CommitId, EnvironmentId, HeldRequests, HistoryEvidence, Hold, Live,
+    ObjectId, Override, Payload, Prerequisite, RequestDigest, Suspensions, ToggleId, Unlisted, counted,
 };
 
 /// The desired targeting of a document (`None` if the file was removed), and an object that has another one.
@@ -230,6 +230,10 @@ impl Draft {
         // Rails come after first passes, because an adopted document changes nothing on the service.
         self.pass_decided(&mut changes, &overrides, &decided)?;
         holds.rails = self.rails(&changes, &overrides);
+        for environment in holds.rails.keys() {
+            let released = self.released_by_earlier(environment, &changes, &overrides, &decided)?;
+            plan.overrides.released.extend(released);
+        }
         self.hold_after_rails(changes, &holds, &mut plan);
         try_again(refused, &mut plan, &holds, |change| !unlisted.contains_key(&change.id));
         plan.hold_for_others(&BTreeMap::new(), |_, _, _| None);
@@ -367,6 +371,30 @@ impl Draft {
             }
         }
         Ok(())
+    }
+
+    /// Returns a note if a trailer lifts the rails of `environment` for changes that came after its commit, and that
+    /// exceed a rail.
+    fn released_by_earlier<E>(
+        &self,
+        environment: &EnvironmentId,
+        changes: &[Change],
+        overrides: &Overrides,
+        decided: &impl Fn(Override, &EnvironmentId, &BTreeSet<CommitId>) -> Result<BTreeSet<CommitId>, E>,
+    ) -> Result<Option<String>, E> {
+        let Some(commit) = overrides.lifting_commit(environment) else { return Ok(None) };
+        let decided = self.decided_by_name(Override::MassChange, environment, changes, decided)?;
+        let is_later = |change: &&Change| change.id.is_in(environment) && !decided.contains(&change.id);
+        let later: Vec<Change> = changes.iter().filter(is_later).cloned().collect();
+        Ok(self.policy.rail(&later, &self.applied_counts).map(|_| {
+            format!(
+                "`{ALLOW_TRAILER}: {} {environment}` of commit {} lets {} through that came after it: it counts until a pass \
+                 records a change",
+                Override::MassChange,
+                commit.short(),
+                counted(later.len(), "change")
+            )
+        }))
     }
 
     /// Returns the changes of an environment whose commits a later one decides on, which names it.

@@ -31,8 +31,10 @@ pub struct Overrides {
     pub idle_trailers: BTreeSet<String>,
     /// The trailers of these commits that count for the changes of their own commit.
     pub own_trailers: BTreeSet<(CommitId, Trailer)>,
-    /// The decisions of trailers that name an environment, which stay in the repository.
-    pub named: BTreeSet<(Override, EnvironmentId)>,
+    /// The decisions of trailers that name an environment, which stay in the repository, each with its newest commit.
+    pub named: BTreeMap<(Override, EnvironmentId), CommitId>,
+    /// What such a trailer lets through that is newer than its commit.
+    pub(crate) released: BTreeSet<String>,
 }
 
 impl Overrides {
@@ -87,7 +89,10 @@ impl Overrides {
             let off = "trailers are turned off (`--no-allow-trailer`)";
             return self.idle_trailers.extend(lines.map(|line| of(&line, off)));
         }
-        self.named.extend(commit.named_decisions());
+        for decision in commit.named_decisions() {
+            // The newest commit comes first.
+            self.named.entry(decision).or_insert(commit.id);
+        }
         self.idle_trailers.extend(idle.iter().map(|idle| of(&idle.line, &idle.why)));
         self.own_trailers.extend(own.into_iter().map(|trailer| (commit.id, trailer)));
     }
@@ -95,6 +100,17 @@ impl Overrides {
     /// Returns whether the rails of `environment` are lifted, by an operator or by a trailer.
     pub(crate) fn lifts_rails(&self, environment: &EnvironmentId) -> bool {
         self.decides(Override::MassChange, &self.mass_change, environment)
+    }
+
+    /// Returns the commit whose trailer lifts the rails of `environment`; none if an operator did, or nobody.
+    pub(crate) fn lifting_commit(&self, environment: &EnvironmentId) -> Option<CommitId> {
+        if self.mass_change.iter().any(|place| place.is_same(environment)) {
+            return None;
+        }
+        let is_here = |(what, place): &(Override, EnvironmentId)| {
+            *what == Override::MassChange && place.is_same(environment)
+        };
+        self.named.iter().find(|(decision, _)| is_here(decision)).map(|(_, commit)| *commit)
     }
 
     /// Returns whether the toggles of renamed documents in `environment` may be disabled, likewise.
@@ -110,7 +126,7 @@ impl Overrides {
         ordered: &BTreeSet<EnvironmentId>,
         environment: &EnvironmentId,
     ) -> bool {
-        let named = self.named.iter().filter(|(named, _)| *named == what).map(|(_, place)| place);
+        let named = self.named.keys().filter(|(named, _)| *named == what).map(|(_, place)| place);
         ordered.iter().chain(named).any(|place| place.is_same(environment))
     }
 
@@ -145,7 +161,8 @@ impl Overrides {
         }));
         let others = self
             .named
-            .union(&own.named)
+            .keys()
+            .chain(own.named.keys())
             .filter(|(what, named)| hold.trailer(*what).is_some() && !named.is_same(environment));
         why.extend(
             others.map(|(what, named)| {

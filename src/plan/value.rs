@@ -261,10 +261,11 @@ impl Plan {
         self.overrides.idle_globs.iter().cloned()
     }
 
-    /// Returns what was written and has no effect: trailers that do not count, each with its commit and the
-    /// reason, and globs that match no toggle.
-    pub(crate) fn idle_orders(&self) -> impl Iterator<Item = String> {
-        self.overrides.idle_trailers.iter().cloned().chain(self.idle_globs())
+    /// Returns what was written and has another effect than its author may expect: trailers that do not count, each with
+    /// its commit and the reason, globs that match no toggle, and trailers that let later changes through.
+    pub(crate) fn order_notes(&self) -> impl Iterator<Item = String> {
+        let Overrides { idle_trailers, released, .. } = &self.overrides;
+        idle_trailers.iter().cloned().chain(self.idle_globs()).chain(released.iter().cloned())
     }
 
     /// Returns the findings that comments in the documents accept.

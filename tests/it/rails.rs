@@ -320,6 +320,19 @@ fn a_later_commit_lets_a_merged_mass_change_through_if_it_names_the_environment(
 }
 
 #[test]
+fn a_trailer_that_lets_later_changes_through_is_named_with_its_commit() {
+    let world = applied(10);
+    world.repo.file("notes.txt", "allowed").commit("Allow it\n\nGitoggle-Allow: mass-change shop/prod\n");
+    world.apply().exit(0).any_output().never_says(&["mass-change"]);
+    change(&world, 4, "Change four");
+    let note = "`Gitoggle-Allow: mass-change shop/prod` of commit <short> lets 4 changes through";
+    world.plan().exit(0).says(&["4 to publish", note]);
+    world.plan().set("output", "json").exit(0).says(&["lets 4 changes through that came after it"]);
+    world.apply().exit(0).says(&["applied 4 of 4 changes", note]);
+    assert_eq!(toggles(&world).len(), 4);
+}
+
+#[test]
 fn a_decision_on_a_commit_stays_until_what_it_is_about_is_applied() {
     // Another environment is applied first, so the recorded revision is newer than the decision.
     let world = applied(10);
