@@ -49,6 +49,7 @@ use std::time::Duration;
 
 use crate::git::{CommitVerifier, RepoUrl};
 use crate::model::{Allowance, HeldRequests, Hold, Live, ToggleId, chain};
+use crate::plan::hold::is_circle_on_service;
 use crate::plan::{Approved, LiveDifferences, Plan};
 use crate::source::{Snapshot, Source};
 use crate::state::{self, LiveVersions, Options, PassHead, SharedOptions, StateSnapshot, Store};
@@ -366,7 +367,8 @@ impl Reconciler {
             plan: plan.clone(),
             policy: self.config.rules.policy.clone(),
             order: Order::new(plan, self.store.view(), &self.inherited),
-            held: held_before(plan, self.store.view()),
+            held: held_before(plan, self.store.view(), Hold::is_live),
+            circles: held_before(plan, self.store.view(), is_circle_on_service).into_keys().collect(),
             service,
             versions: self.versions(),
             records: Records::new(
@@ -395,12 +397,16 @@ impl Reconciler {
     }
 }
 
-/// Returns why earlier passes held changes of `plan` after reading their toggles, unless that was released since.
-fn held_before(plan: &Plan, view: &StateSnapshot) -> BTreeMap<ToggleId, Arc<Hold>> {
+/// Returns why earlier passes held changes of `plan`, if `is_wanted` accepts it, unless that was released since.
+fn held_before(
+    plan: &Plan,
+    view: &StateSnapshot,
+    is_wanted: impl Fn(&Hold) -> bool,
+) -> BTreeMap<ToggleId, Arc<Hold>> {
     let tries = &view.failures().tries;
     let held = plan.changes().iter().filter_map(|change| {
         let hold = plan.held_before(change, tries.get(&change.id.folded())?)?;
-        hold.is_live().then(|| (change.id.clone(), Arc::new(hold)))
+        is_wanted(&hold).then(|| (change.id.clone(), Arc::new(hold)))
     });
     held.collect()
 }

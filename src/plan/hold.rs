@@ -600,10 +600,16 @@ pub(super) fn circle_on_service(other: &str, has_document: Option<bool>) -> Hold
     Hold::new(
         HoldKind::AwaitsChange,
         format!(
-            "with what the service has of `{other}`,{why} prerequisites would form a circle, which the service refuses: remove \
-             the prerequisite here, or change `{other}` on the service"
+            "with what the service has of `{other}`,{why} {CIRCLE}: remove the prerequisite here, or change `{other}` on the service"
         ),
     )
+}
+
+const CIRCLE: &str = "prerequisites would form a circle, which the service refuses";
+
+/// Returns whether a change is held by [`circle_on_service`].
+pub(crate) fn is_circle_on_service(hold: &Hold) -> bool {
+    hold.kind == Some(HoldKind::AwaitsChange) && hold.fact.contains(CIRCLE)
 }
 
 /// What a change waits for that another one has to change first.

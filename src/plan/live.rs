@@ -768,8 +768,15 @@ impl Plan {
         )
     }
 
-    /// Returns the plan as it is shown if the service was not read: a pass learns there of a circle with what
-    /// the service keeps of removed documents.
+    /// Returns whether the prerequisites of a change form a circle with what was applied of removed documents. Someone may
+    /// have changed that on the service since.
+    pub(crate) fn may_close_circle(&self, change: &Change) -> bool {
+        self.kept.values().any(|kept| !kept.has_document)
+            && self.circle_on_service(change, &BTreeMap::new(), &|_| false).is_some()
+    }
+
+    /// Returns the plan as it is shown if the service was not read: a pass reads there whether there is still a circle
+    /// with what the service keeps of removed documents.
     pub(crate) fn shown(mut self) -> Self {
         if self.kept.values().any(|kept| !kept.has_document) {
             let circle = |change: &Change| self.circle_on_service(change, &BTreeMap::new(), &|_| false);

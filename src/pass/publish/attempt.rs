@@ -198,7 +198,10 @@ impl<'a> Attempt<'a> {
                     match self.patch(Some(BaseVersion { number, note })).await? {
                         None => self.progress.base_version = None,
                         Some(outcome) => {
-                            let circle = self.circle(&change, &outcome).await;
+                            let circle = match outcome.is_refused_with(ErrorCode::Invalid) {
+                                true => self.circle(&change).await,
+                                false => None,
+                            };
                             return Ok(circle.map_or(AttemptEnd::Ended(outcome), AttemptEnd::Held));
                         }
                     }
@@ -310,26 +313,36 @@ impl<'a> Attempt<'a> {
                 return Ok(Some(hold::needs_missing(&id)));
             }
         }
-        Ok(self.wait.clone())
+        if self.wait.is_some() || !self.may_close_circle(change) {
+            return Ok(self.wait.clone());
+        }
+        Ok(self.circle(change).await)
     }
 
-    /// Returns the hold of a change that the service refused because prerequisites would form a circle with what
-    /// the service has. Reads the toggles that the new prerequisites lead to only after a refusal, because most
-    /// changes form no circle.
-    async fn circle(&self, change: &Change, outcome: &Outcome) -> Option<Hold> {
-        // Only since a toggle was applied can somebody have closed a circle with it. A first publish is refused in the
-        // words of the service.
-        let was_applied = matches!(change.before, Before::Applied(_));
-        if !was_applied || !outcome.is_refused_with(ErrorCode::Invalid) {
-            return None;
-        }
+    /// Returns whether the toggles of `change` may form a circle: with what was applied, or as this pass or an earlier one
+    /// has seen. Most changes form none, and reading what their prerequisites lead to takes many requests.
+    fn may_close_circle(&self, change: &Change) -> bool {
+        self.publish.circles.contains(&change.id)
+            || self.progress.result.hold().is_some_and(|held| hold::is_circle_on_service(held))
+            || self.publish.plan.may_close_circle(change)
+    }
+
+    /// Returns the hold of a change with which prerequisites would form a circle with what the service has. Reads the
+    /// toggles that the new prerequisites lead to.
+    async fn circle(&self, change: &Change) -> Option<Hold> {
+        // Of two documents that a pass publishes, neither is to blame for a circle before one was applied: that is refused
+        // in the words of the service.
+        let (was_applied, changes) =
+            (matches!(change.before, Before::Applied(_)), self.publish.plan.changes());
+        let is_sent = |id: &ToggleId| changes.binary_search_by(|other| other.id.cmp(id)).is_ok();
         let mut search = CircleSearch::of(change);
         while let Some(next) = search.next() {
             let Live::Toggle(live) = self.publish.service.read(&next, self.now()).await.ok()? else {
                 continue;
             };
             let has_document = search.has_document(&self.publish.plan, &next);
-            if search.closes(&live.needed_keys()) {
+            let is_decisive = was_applied || has_document != Some(true) || !is_sent(&next);
+            if search.closes(&live.needed_keys()) && is_decisive {
                 return Some(self.publish.plan.circle_hold(&next, has_document));
             }
         }

@@ -19,7 +19,7 @@ mod service;
 pub(crate) mod tries;
 mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +55,8 @@ pub(crate) struct PublishJob {
     pub(crate) order: Order,
     /// Why earlier passes held changes after reading their toggles.
     pub(crate) held: BTreeMap<ToggleId, Arc<Hold>>,
+    /// The changes that earlier passes held because prerequisites would form a circle with what the service has.
+    pub(crate) circles: BTreeSet<ToggleId>,
     pub(crate) service: Box<dyn Service>,
     /// The versions on the service that this folder has published or found equal last.
     pub(crate) versions: BTreeMap<ToggleId, u64>,
@@ -127,6 +129,7 @@ mod tests {
             policy: Policy { .. },
             order: Order { .. },
             held: _,
+            circles: _,
             service: _,
             versions: _,
             records: Records { .. },
