@@ -175,28 +175,55 @@ impl Change {
             Action::Adopt | Action::Disable => Vec::new(),
             Action::Create | Action::Update => self.payload.prerequisites(),
         };
-        if needed.is_empty() {
-            return needed;
+        if !needed.is_empty() {
+            let before = self.certain_prerequisites();
+            needed.retain(|one| !before.contains(one));
         }
+        needed
+    }
+
+    /// Returns the prerequisites that the service certainly has of its toggle.
+    fn certain_prerequisites(&self) -> Vec<Prerequisite> {
         let before = match &self.before {
             // The service may have either, so only what was applied is certain.
             Before::Unknown { applied, .. } => applied.as_deref(),
             before => before.payload(),
         };
-        let before = before.map(Payload::prerequisites).unwrap_or_default();
-        needed.retain(|one| !before.contains(one));
-        needed
+        before.map(Payload::prerequisites).unwrap_or_default()
     }
 
-    /// Returns the prerequisites that its toggle may have, and whose toggles it does not need anymore.
+    /// Returns whether `gained`, which it gains, only asks for another value of a toggle that it needs already, and
+    /// that can serve it before the change of that toggle, `other`; without one, it stays as it is.
+    pub(super) fn only_asks_otherwise(&self, gained: &Prerequisite, other: Option<&Self>) -> bool {
+        let key = gained.key.to_lowercase();
+        let is_needed = self.certain_prerequisites().iter().any(|one| one.key.to_lowercase() == key);
+        is_needed && other.is_none_or(|other| other.before.can_meet(gained) == Some(true))
+    }
+
+    /// Returns the prerequisites that its toggle may have and does not need anymore, or not with this value.
     pub(super) fn lost(&self) -> Vec<Prerequisite> {
         let mut before = self.before.prerequisites();
         if !before.is_empty() {
-            let needed: Vec<String> =
-                self.payload.prerequisites().iter().map(|one| one.key.to_lowercase()).collect();
-            before.retain(|one| !needed.contains(&one.key.to_lowercase()));
+            let needed = self.payload.prerequisites();
+            before.retain(|one| !needed.contains(one));
         }
         before
+    }
+
+    /// Returns those that it loses of the toggle of `other` and can lose before `other` is sent: it needs that toggle
+    /// no more, or asks for a value that it can serve already.
+    pub(super) fn loses_before(&self, other: &Self) -> Vec<Prerequisite> {
+        let key = other.id.toggle().to_lowercase();
+        let of_other = |one: &Prerequisite| one.key.to_lowercase() == key;
+        let mut lost = self.lost();
+        lost.retain(of_other);
+        if !lost.is_empty() {
+            let mut gained = self.gained().into_iter().filter(of_other);
+            if !gained.all(|one| self.only_asks_otherwise(&one, Some(other))) {
+                lost.clear();
+            }
+        }
+        lost
     }
 }
 

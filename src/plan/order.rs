@@ -6,13 +6,13 @@
 //! new prerequisites by then, which form no cycle.
 //!
 //! A change that drops a prerequisite is sent before the change of that toggle, which may switch it off: the
-//! users of the one that needed it would get its disabled serve in between. Where that contradicts the first
-//! rule, the first rule counts.
+//! users of the one that needed it would get its disabled serve in between. So is one that asks for another value,
+//! which the toggle can serve already. Where that contradicts the first rule, the first rule counts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Change;
-use crate::model::{Components, EnvironmentId, components};
+use crate::model::{Components, EnvironmentId, Prerequisite, components};
 
 /// The place of a change among those that wait for each other.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -67,7 +67,8 @@ struct Graph {
 #[derive(Default)]
 struct Node {
     is_changed: bool,
-    /// Whether the change has a prerequisite that its toggle does not have yet.
+    /// Whether the change has a prerequisite that its toggle does not have yet, and that is more than another value
+    /// which the other toggle can serve already.
     gains: bool,
     targets: Vec<usize>,
     /// The changes that drop a prerequisite on this changed toggle.
@@ -85,20 +86,27 @@ struct Levels {
 impl Graph {
     fn new<'c>(changes: impl Iterator<Item = &'c Change>, needs: &Needs) -> Self {
         let (mut nodes, mut open, mut numbers) = (Vec::new(), Vec::new(), HashMap::new());
-        let (mut known, mut lost) = (None, Vec::new());
-        for (number, change) in changes.enumerate() {
-            known = known.or_else(|| needs.get(&change.id.environment()));
-            nodes.push(Node { is_changed: true, gains: !change.gained().is_empty(), ..Node::default() });
+        let changes: Vec<&Change> = changes.collect();
+        let known = changes.iter().find_map(|change| needs.get(&change.id.environment()));
+        for (number, change) in changes.iter().enumerate() {
+            nodes.push(Node { is_changed: true, ..Node::default() });
             numbers.insert(change.id.toggle().to_lowercase(), number);
             let needed = change.payload.prerequisites();
             if !needed.is_empty() {
                 open.push((number, needed.into_iter().map(|one| one.key).collect()));
             }
-            lost.extend(change.lost().into_iter().map(|one| (number, one.key.to_lowercase())));
         }
-        for (number, key) in lost {
-            if let Some(dropped) = numbers.get(&key).filter(|dropped| **dropped != number) {
-                nodes[*dropped].losing.push(number);
+        for (number, change) in changes.iter().enumerate() {
+            let of = |one: &Prerequisite| numbers.get(&one.key.to_lowercase()).copied();
+            let gained = change.gained();
+            let is_new =
+                |one: &Prerequisite| !change.only_asks_otherwise(one, of(one).map(|other| changes[other]));
+            nodes[number].gains = gained.iter().any(is_new);
+            let others: BTreeSet<usize> = change.lost().iter().filter_map(of).collect();
+            for other in others.into_iter().filter(|other| *other != number) {
+                if !change.loses_before(changes[other]).is_empty() {
+                    nodes[other].losing.push(number);
+                }
             }
         }
         while let Some((number, keys)) = open.pop() {
@@ -214,7 +222,7 @@ impl Groups {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::cmp::Ordering;
 
     use fastrand::Rng;
 
@@ -386,6 +394,73 @@ mod tests {
         let gains =
             [change(0, Some(&none), &none), change(1, Some(&none), &base), change(2, Some(&base), &base)];
         assert_eq!(turns(&gains, &Needs::new()), [turn(0), turn(1), None]);
+    }
+
+    /// Targeting with these values, which asks for these values of others.
+    fn asking(values: &[u8], asks: &[(String, u8)]) -> Payload {
+        let values =
+            values.iter().map(|value| format!(r#"{{"value":"{value}","name":"","description":""}}"#));
+        let asks =
+            asks.iter().map(|(key, value)| format!(r#"{{"key":"{key}","value":"{value}","type":"number"}}"#));
+        let (values, asks): (Vec<_>, Vec<_>) = (values.collect(), asks.collect());
+        let text = format!(
+            r#"{{"disabled":false,"content":{{"rules":[],"disabledServe":{{"select":0}},"defaultServe":{{"select":0}},"variations":[{}],"prerequisites":[{}]}}}}"#,
+            values.join(","),
+            asks.join(",")
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_value_that_both_commits_can_serve_is_served_in_every_state_in_between() {
+        let mut checked = 0;
+        for seed in 0..2_000 {
+            let mut rng = Rng::with_seed(seed);
+            let mut some = |least: usize| {
+                let mut values: Vec<u8> = (0..4).collect();
+                rng.shuffle(&mut values);
+                values.truncate(rng.usize(least..4));
+                values
+            };
+            let bases = [some(1), some(1)].map(|before| (before, some(1)));
+            let key = |base: usize| format!("base{base}");
+            let mut changes: Vec<Change> = Vec::new();
+            for (base, (before, after)) in bases.iter().enumerate() {
+                changes.push(change_of(&key(base), Before::Applied(asking(before, &[])), asking(after, &[])));
+            }
+            let mut asked = Vec::new();
+            for user in 0..3 {
+                let base = rng.usize(0..2);
+                let (before, after) = &bases[base];
+                let (old, new) = (*rng.choice(before).unwrap(), *rng.choice(after).unwrap());
+                let is_kept = rng.u8(0..4) > 0;
+                let asks = |value: u8| asking(&[0], &[(key(base), value)]);
+                let after = if is_kept { asks(new) } else { asking(&[0], &[]) };
+                changes.push(change_of(&format!("user{user}"), Before::Applied(asks(old)), after));
+                asked.push((base, old, is_kept.then_some(new)));
+            }
+            let turns = turns(&changes, &Needs::new());
+            for (user, (base, old, new)) in asked.into_iter().enumerate() {
+                let (before, after) = &bases[base];
+                // One of the two orders has no bad state; with a renamed value, neither.
+                let is_first = new.is_none_or(|new| before.contains(&new)) && !after.contains(&old);
+                let is_last = new.is_some_and(|new| !before.contains(&new));
+                let order = turns[2 + user].zip(turns[base]);
+                let order = order.filter(|(own, other)| own.group == other.group);
+                let order = order.map(|(own, other)| own.level.cmp(&other.level));
+                match (is_first, is_last) {
+                    (true, _) => {
+                        assert_eq!(order, Some(Ordering::Less), "seed {seed}, user{user}: {changes:?}")
+                    }
+                    (_, true) => {
+                        assert_eq!(order, Some(Ordering::Greater), "seed {seed}, user{user}: {changes:?}")
+                    }
+                    _ => continue,
+                }
+                checked += 1;
+            }
+        }
+        assert!(checked > 2_000, "{checked}");
     }
 
     #[test]

@@ -283,8 +283,7 @@ impl<'a> EnvironmentChanges<'a> {
                 return Some(hold::breaks_other(other.toggle()));
             }
             let mut losing = self.losing.get(&key).into_iter().flatten().copied().filter(is_open);
-            let is_broken = |one: &Prerequisite| one.key.to_lowercase() == key && breaks(one);
-            if let Some(other) = losing.find(|other| other.lost().iter().any(is_broken)) {
+            if let Some(other) = losing.find(|other| other.loses_before(change).iter().any(breaks)) {
                 return Some(hold::awaits_other(other.id.toggle(), hold::Awaited::Dependent));
             }
         }
@@ -397,6 +396,18 @@ mod tests {
             ([own(two(), payload(true, &["a", "b"], &[])), other(needing("own", "b"), plain())], None),
             ([own(plain(), needing("other", "a")), other(two(), plain())], None),
             ([own(plain(), two()), other(needing("own", "a"), plain())], None),
+            // The other one asks for another value, which this one has already.
+            ([own(two(), plain()), other(needing("own", "b"), needing("own", "a"))], Some("takes away")),
+            ([own(plain(), two()), other(needing("own", "a"), needing("own", "b"))], None),
+            ([own(needing("other", "b"), needing("other", "a")), other(two(), plain())], None),
+            // A renamed value: whichever is sent first, the state in between has it wrong.
+            (
+                [
+                    own(payload(false, &["a"], &[]), payload(false, &["b"], &[])),
+                    other(needing("own", "a"), needing("own", "b")),
+                ],
+                None,
+            ),
             // The service may just have got the toggle, without its targeting.
             ([own(plain(), needing("other", "a")), created("other", plain())], Some("serves only then")),
             // Neither side has it right.
