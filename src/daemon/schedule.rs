@@ -19,6 +19,8 @@ pub(crate) struct Schedule {
     /// The time of the next lookup of a remote source.
     lookup_due: Instant,
     failures: u32,
+    /// Whether the last pass failed before it had a plan: the source or the state could not be used.
+    has_failed_unplanned: bool,
     /// The requests that the service refused, or that the live state of their toggles held.
     parked: HeldRequests,
     scans: DriftScans,
@@ -47,6 +49,7 @@ impl Schedule {
             due: now,
             lookup_due: now,
             failures: 0,
+            has_failed_unplanned: false,
             parked: HeldRequests::new(),
             scans,
             is_unparked: false,
@@ -159,11 +162,15 @@ impl Schedule {
         }
         // A failed pass that was requested before it was due must not make the backoff longer.
         let retry_due = Some(self.due).filter(|due| now < *due && self.failures > 0);
-        self.failures = match outcome.failed || outcome.unfinished {
+        let has_failed = outcome.failed || outcome.unfinished;
+        self.failures = match has_failed {
+            // Failures of the Git host say nothing about the service.
+            true if self.has_failed_unplanned && outcome.is_planned() => 1,
             true if retry_due.is_some() => self.failures,
             true => self.failures.saturating_add(1),
             false => 0,
         };
+        self.has_failed_unplanned = has_failed && !outcome.is_planned();
         let next = match (outcome.interrupted, self.failures) {
             // A pass is interrupted for something newer, which must not wait.
             (true, _) => Duration::ZERO,
@@ -310,6 +317,29 @@ mod tests {
         }
         schedule.on_pass_finished(&failed, None, due, 1.0);
         assert_eq!(schedule.due(), due + Duration::from_secs(64));
+    }
+
+    #[test]
+    fn failures_of_the_source_do_not_count_against_the_service() {
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
+        for _ in 0..8 {
+            schedule.on_pass_finished(&PassOutcome::failed(), None, schedule.due(), 1.0);
+        }
+        let (now, plan) = (schedule.due(), Some(Arc::new(crate::plan::tests::rich())));
+        let of_service = PassOutcome { plan, ..PassOutcome::failed() };
+        for wait in [2, 4, 8] {
+            let now = schedule.due();
+            schedule.on_pass_finished(&of_service, None, now, 1.0);
+            assert_eq!(schedule.due(), now + Duration::from_secs(wait));
+        }
+        // For a newer commit, the pass comes before the backoff of the source is over.
+        for _ in 0..8 {
+            schedule.on_pass_finished(&PassOutcome::failed(), None, schedule.due(), 1.0);
+        }
+        assert!(schedule.due() > now + Duration::from_secs(200));
+        let now = schedule.due() - Duration::from_secs(100);
+        schedule.on_pass_finished(&of_service, None, now, 1.0);
+        assert_eq!(schedule.due(), now + Duration::from_secs(2));
     }
 
     #[test]

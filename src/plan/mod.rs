@@ -16,7 +16,7 @@ mod policy;
 mod rails;
 pub(crate) mod sentences;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod value;
 mod waits;
 mod window;

@@ -148,7 +148,7 @@ fn id(text: &str) -> ToggleId {
 }
 
 /// A plan with an entry of every kind.
-fn rich() -> Plan {
+pub(crate) fn rich() -> Plan {
     let mut world = World::of(10, 3, 0)
         .message("Raise it\n::error::x ##[group] ``` \u{202e}@you")
         .want("p/e/bad", Want::Invalid)
