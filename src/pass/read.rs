@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, Outline, ReferenceProblem};
+use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout, ReferenceProblem};
 use crate::model::{Action, Blob, EnvironmentId, Scope, Sdks, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::compare::AppliedTrees;
 use crate::pass::references::Noted;
@@ -161,14 +161,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         let applied = self.applied(&difference, applied.as_ref());
         let is_valid = matches!(desired, Desired::Document(_));
         if let Some(noted) = noted.filter(|noted| is_valid || noted.fragment.is_some()) {
-            let has_new_type = match &applied {
-                _ if !is_valid => false,
-                AppliedVersion::Document { payload, .. } => {
-                    noted.outline.kind != Outline::of(&payload.targeting()).kind
-                }
-                _ => true,
-            };
-            into.2.push(Noted { has_new_type, ..noted });
+            into.2.push(Noted { is_changed: is_valid, ..noted });
         }
         // Decided immediately, so that contents that will not be published are dropped.
         into.0.push((self.decide)(Candidate { id: difference.id, desired, applied }));
@@ -213,7 +206,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             outline: read.outline,
             payload,
             fragment: read.fragment,
-            has_new_type: true,
+            is_changed: true,
         });
         let Some(payload) = read.payload else { return (Desired::Invalid, noted) };
         let (path, format, object) = (path.into(), file.format, file.id);

@@ -27,8 +27,9 @@ pub(crate) struct Noted {
     pub(crate) payload: Option<Payload>,
     /// What can be read of an invalid document.
     pub(crate) fragment: Option<Box<Fragment>>,
-    /// Whether the type is compared with that of the toggle's other documents: it is new.
-    pub(crate) has_new_type: bool,
+    /// Whether the type and the key are compared with those of the toggle's other documents: the document is valid and
+    /// has changed.
+    pub(crate) is_changed: bool,
 }
 
 impl Noted {
@@ -317,7 +318,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
                 outline,
                 payload: Some(payload),
                 fragment: None,
-                has_new_type: false,
+                is_changed: false,
             });
         }
         Ok(noted)
@@ -442,7 +443,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
     }
 
     /// Adds the findings about toggles whose documents have different types or spell the key differently, and to
-    /// `untold` the new toggles whose type or key is not known, because of that or of a document that cannot be
+    /// `untold` the changed toggles whose type or key is not known, because of that or of a document that cannot be
     /// read: it may have values of any type. Returns the other documents with other types that have no waiver.
     /// The service ignores case, so the spellings of a key are one toggle.
     fn types(
@@ -456,7 +457,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         for project in noted.chunk_by(is_same) {
             let types = self.project_types(noted, project)?;
             let mut mixed = BTreeSet::new();
-            for (at, one) in project.iter().enumerate().filter(|(_, one)| one.has_new_type) {
+            for (at, one) in project.iter().enumerate().filter(|(_, one)| one.is_changed) {
                 let Some(kind) = one.outline.kind else { continue };
                 let key = one.id.toggle().to_lowercase();
                 if let Some(path) = types.unreadable.get(&key) {
@@ -481,9 +482,9 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Ok(unwaived)
     }
 
-    /// Returns the documents, in all environments of a project, of its toggles with a new type.
+    /// Returns the documents, in all environments of a project, of its changed toggles.
     fn project_types(&mut self, noted: &[Noted], project: &[Noted]) -> Result<ProjectTypes, Error> {
-        let new = project.iter().filter(|one| one.has_new_type);
+        let new = project.iter().filter(|one| one.is_changed);
         let keys: HashSet<String> = new.map(|one| one.id.toggle().to_lowercase()).collect();
         let mut types = ProjectTypes::default();
         let name = project[0].id.project().to_owned();
@@ -515,7 +516,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
         Some((self.path(other, *file), other.toggle().to_owned()))
     }
 
-    /// Adds those of the documents of one toggle that do not change its type and have no waiver.
+    /// Adds those of the documents of one toggle that do not change and have no waiver.
     fn add_unwaived(
         &self,
         project: &[Noted],
@@ -524,7 +525,7 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
     ) -> Result<(), Error> {
         let is_new = |id: &ToggleId| {
             let known = project.binary_search_by(|one| one.id.cmp(id));
-            known.is_ok_and(|at| project[at].has_new_type)
+            known.is_ok_and(|at| project[at].is_changed)
         };
         for one in others.iter().filter(|one| !is_new(&one.id)) {
             let problem = self.disagreement(one.kind, others).into_iter().collect();

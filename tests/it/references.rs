@@ -898,6 +898,23 @@ fn a_change_that_waits_for_a_removed_document_has_its_own_exit_code() {
 }
 
 #[test]
+fn what_a_changed_document_says_about_the_others_of_its_toggle_is_found_although_the_base_has_it() {
+    let world = World::new();
+    let document = |text: String| text.replace("disabled: false", "disabled: true");
+    world.repo.file("shop/prod/base.yaml", toggle(&[], SWITCH));
+    world.repo.file("shop/staging/base.yaml", toggle(&[], ["red", "green"]));
+    world.repo.file("shop/prod/pay.yaml", toggle(&[], SWITCH));
+    world.repo.file("shop/staging/Pay.yaml", toggle(&[], SWITCH));
+    world.repo.file("shop/prod/other.yaml", toggle(&[], SWITCH)).commit("Add toggles");
+    world.repo.file("shop/prod/other.yaml", document(toggle(&[], SWITCH))).commit("Change another one");
+    assert_eq!(found(plan_of_last_commit(&world)), [""; 0]);
+    world.repo.file("shop/prod/base.yaml", document(toggle(&[], SWITCH))).commit("Change one of them");
+    assert_eq!(found(plan_of_last_commit(&world)), ["shop/prod/base.yaml:3:3 type-disagreement"]);
+    world.repo.file("shop/staging/Pay.yaml", document(toggle(&[], SWITCH))).commit("Change a spelling");
+    assert_eq!(found(plan_of_last_commit(&world)), ["shop/staging/Pay.yaml:2:1 case-only-difference"]);
+}
+
+#[test]
 fn a_toggle_is_not_created_while_its_documents_disagree_about_its_type() {
     let waiver = "# gitoggle: allow(type-disagreement) both are texts\n  variations:";
     // Each document needs its own waiver, whether it is in scope or not.
