@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::live::needed_id;
 use super::{Change, Needs, Plan, WithheldToggle, hold};
-use crate::model::{Components, EnvironmentId, Hold, Live, Prerequisite, ToggleId, components};
+use crate::model::{Components, EnvironmentId, Hold, Live, Payload, Prerequisite, ToggleId, components};
 
 /// The changes of one environment, published and withheld, and what its other toggles need. All keys are in
 /// lower case, because the service ignores case.
@@ -23,6 +23,10 @@ pub(crate) struct EnvironmentChanges<'a> {
     broken: HashMap<String, Vec<(&'a ToggleId, &'a Prerequisite)>>,
     /// The toggles that keep what is applied, because their document is invalid or out of scope.
     kept: HashMap<String, &'a ToggleId>,
+    /// What is applied of them, as far as it is known.
+    kept_payloads: HashMap<String, &'a Payload>,
+    /// Those of them that need a toggle, each with what it asks for, by that toggle.
+    needing: HashMap<String, Vec<(&'a ToggleId, Prerequisite)>>,
     needs: Option<&'a HashMap<String, Vec<String>>>,
 }
 
@@ -40,13 +44,17 @@ impl Plan {
     pub(crate) fn by_environment(&self) -> BTreeMap<EnvironmentId, EnvironmentChanges<'_>> {
         let mut all: BTreeMap<_, EnvironmentChanges<'_>> = BTreeMap::new();
         let known = |id: &ToggleId| self.needs.contains_key(&id.environment());
+        let invalid = self.withheld.iter().filter(|held| held.change.is_none()).map(|held| &held.id);
+        let kept: BTreeSet<&ToggleId> = invalid.chain(&self.outside).collect();
+        let keeping: BTreeSet<EnvironmentId> = kept.iter().map(|id| id.environment()).collect();
         let withheld = self.withheld.iter().filter_map(|held| held.change.as_deref());
         for change in self.changes.iter().chain(withheld) {
             let lost = change.lost();
-            if lost.is_empty() && self.broken.is_empty() && !known(&change.id) {
+            let environment = change.id.environment();
+            let is_alone = lost.is_empty() && self.broken.is_empty() && !keeping.contains(&environment);
+            if is_alone && !known(&change.id) {
                 continue;
             }
-            let environment = change.id.environment();
             let needs = self.needs.get(&environment);
             let own = all.entry(environment).or_insert_with(|| EnvironmentChanges::new(needs));
             own.changes.insert(change.id.toggle().to_lowercase(), change);
@@ -54,10 +62,13 @@ impl Plan {
                 own.losing.entry(one.key.to_lowercase()).or_default().push(change);
             }
         }
-        let invalid = self.withheld.iter().filter(|held| held.change.is_none()).map(|held| &held.id);
-        for id in invalid.chain(&self.outside) {
-            if let Some(own) = all.get_mut(&id.environment()) {
-                own.kept.insert(id.toggle().to_lowercase(), id);
+        for id in kept {
+            let Some(own) = all.get_mut(&id.environment()) else { continue };
+            own.kept.insert(id.toggle().to_lowercase(), id);
+            let Some(payload) = self.kept(id) else { continue };
+            own.kept_payloads.insert(id.toggle().to_lowercase(), payload);
+            for one in payload.prerequisites() {
+                own.needing.entry(one.key.to_lowercase()).or_default().push((id, one));
             }
         }
         for (id, needed) in &self.broken {
@@ -254,6 +265,8 @@ impl<'a> EnvironmentChanges<'a> {
             losing: HashMap::new(),
             broken: HashMap::new(),
             kept: HashMap::new(),
+            kept_payloads: HashMap::new(),
+            needing: HashMap::new(),
             needs,
         }
     }
@@ -264,6 +277,11 @@ impl<'a> EnvironmentChanges<'a> {
         let gained = change.gained();
         // Users would get the disabled serve until the other toggle can serve what this one asks for.
         for one in &gained {
+            let key = one.key.to_lowercase();
+            let kept = self.kept.get(&key).zip(self.kept_payloads.get(&key));
+            if let Some((other, _)) = kept.filter(|(_, payload)| !payload.can_meet(one)) {
+                return Some(hold::awaits_other(other.toggle(), hold::Awaited::Prerequisite));
+            }
             let other = self.changes.get(&one.key.to_lowercase()).copied().filter(is_open);
             if let Some(other) = other
                 && other.before.can_meet(one) == Some(false)
@@ -281,6 +299,10 @@ impl<'a> EnvironmentChanges<'a> {
             let mut broken = self.broken.get(&key).into_iter().flatten();
             if let Some((other, _)) = broken.find(|(_, one)| breaks(one)) {
                 return Some(hold::breaks_other(other.toggle()));
+            }
+            let mut needing = self.needing.get(&key).into_iter().flatten();
+            if let Some((other, _)) = needing.find(|(_, one)| breaks(one)) {
+                return Some(hold::awaits_other(other.toggle(), hold::Awaited::Dependent));
             }
             let mut losing = self.losing.get(&key).into_iter().flatten().copied().filter(is_open);
             if let Some(other) = losing.find(|other| other.loses_before(change).iter().any(breaks)) {
@@ -328,7 +350,6 @@ impl<'a> EnvironmentChanges<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Payload;
     use crate::plan::Before;
     use crate::plan::tests::change_of;
 

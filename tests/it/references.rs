@@ -689,6 +689,48 @@ fn a_change_waits_for_another_one_that_is_out_of_scope() {
 }
 
 #[test]
+fn a_value_is_neither_asked_for_nor_taken_away_while_the_other_toggle_keeps_what_is_applied() {
+    let texts = |key: &str| {
+        let mut toggle = unconfigured(key);
+        toggle["returnType"] = json!("string");
+        toggle
+    };
+    let service = LiveService::start(&json!([texts("base"), unconfigured("user")]));
+    let repo = &service.world.repo;
+    let asks = |value: &str| format!("{{ key: base, type: string, value: {value} }}");
+    let write = |values: [&str; 2], value: &str| {
+        repo.file("shop/prod/base.yaml", toggle(&[], values));
+        repo.file("shop/prod/user.yaml", toggle(&[&asks(value)], SWITCH)).commit("Change both");
+    };
+    write(["x", "y"], "y");
+    assert_eq!(sent(&service), ["base", "user"]);
+    // Both commits have it right, and each change alone breaks the prerequisite.
+    write(["x", "z"], "z");
+    for (only, other, why) in [
+        ("user", "base", "asks for a value that it serves only then"),
+        ("base", "user", "needs a value of this one that this change takes away"),
+    ] {
+        let held = format!("held shop/prod/{only}");
+        let waits = format!("waits for the change of `{other}`, which is not applied");
+        let said = [held.as_str(), waits.as_str(), why];
+        let only = format!("shop/prod/{only}");
+        for args in [&[][..], &["--live"]] {
+            let plan = service.connected(service.world.plan()).unset("timeout").set("only", &only);
+            args.iter().fold(plan, |plan, arg| plan.arg(arg)).exit(4).stdout_contains(&said).any_stderr();
+        }
+        let apply = || service.apply().set("only", &only).exit(4).stdout_contains(&said).any_stderr();
+        let requests = service.requests(|| drop(apply()));
+        assert!(!requests.iter().any(|one| one.starts_with("PATCH")), "{requests:?}");
+    }
+    // The same of a document that is invalid.
+    repo.file("shop/prod/user.yaml", "disabled: maybe\n").commit("Make a mistake");
+    let said = ["held shop/prod/base", "waits for the change of `user`"];
+    service.apply().exit(3).stdout_contains(&said).any_stderr();
+    write(["x", "z"], "z");
+    assert_eq!(sent(&service), ["base", "user"]);
+}
+
+#[test]
 fn a_change_waits_for_another_one_that_is_held_and_is_sent_with_it() {
     let service = LiveService::start(&json!([unconfigured("a"), unconfigured("z")]));
     commit(&service, &[("a", &[]), ("z", &["a"])], "Add toggles");
