@@ -25,7 +25,7 @@ pub(crate) struct AudienceArgs {
     /// Count how many of these users each change affects: JSON lines or CSV
     #[arg(long = "audience", value_name = "FILE", required = false)]
     pub(crate) file: PathBuf,
-    /// Evaluate the audience at this time, such as 2024-12-31T23:59:59Z
+    /// Evaluate the audience at this time, such as 2024-12-31T23:59:59Z [now]
     // In seconds since 1970-01-01 UTC.
     #[arg(long, value_name = "TIME", value_parser = time, requires = "file")]
     pub(crate) at: Option<i64>,

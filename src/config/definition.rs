@@ -98,18 +98,15 @@ impl SettingInfo {
         };
         let (help, more) = texts(arg);
         let preset = preset(arg).filter(|preset| !preset.is_empty());
-        let (help, described) = match help.strip_suffix(']').and_then(|help| help.rsplit_once(" [")) {
-            Some((help, described)) => (help.to_owned(), described.to_owned()),
-            None => (help, String::new()),
-        };
+        let (help, described) = split_default(&help);
         Self {
             name,
             flag: (!matches!(sources, Some(Sources::File | Sources::Variable))).then(|| format!("--{long}")),
             opposite,
             variable: (!matches!(sources, Some(Sources::File | Sources::Flag))).then(|| variable(name)),
             key: matches!(sources, None | Some(Sources::File)).then_some(name),
-            default: preset.map_or(described, str::to_owned),
-            help,
+            default: preset.unwrap_or(described).to_owned(),
+            help: help.to_owned(),
             more,
             commands: arg.get::<Group>().map(|group| group.commands().collect()).unwrap_or_default(),
             arg,
@@ -216,20 +213,41 @@ impl SettingInfo {
     }
 
     fn long_help(&self) -> String {
-        let mut text = self.help.clone();
-        if !self.more.is_empty() {
-            text.push_str(". ");
-            text.push_str(self.more.trim_end_matches('.'));
-        }
-        if !self.is_switch() && !self.default.is_empty() {
-            text.push_str(&format!("\n[default: {}]", self.default));
-        }
+        let default = if self.is_switch() { "" } else { &self.default };
+        let mut text = long_text(&self.help, &self.more, default);
         if let Some(variable) = &self.variable {
             let file = if self.key.is_some() { "" } else { ", not in the file" };
-            text.push_str(&format!("\n[variable: {variable}{file}]"));
+            // The variable of a flag that turns something off has the opposite name.
+            let turns_off = self.flag.as_deref().is_some_and(|flag| flag.starts_with("--no-"));
+            let value = if turns_off { "=false" } else { "" };
+            text.push_str(&format!("\n[variable: {variable}{value}{file}]"));
         }
         text
     }
+}
+
+/// Returns the long help of an argument that is not a setting, in the form of that of a setting.
+pub(crate) fn long_help(arg: &Arg) -> String {
+    let (help, more) = texts(arg);
+    let (help, default) = split_default(&help);
+    long_text(help, &more, default)
+}
+
+fn long_text(help: &str, more: &str, default: &str) -> String {
+    let mut text = help.to_owned();
+    if !more.is_empty() {
+        text.push_str(". ");
+        text.push_str(more.trim_end_matches('.'));
+    }
+    if !default.is_empty() {
+        text.push_str(&format!("\n[default: {default}]"));
+    }
+    text
+}
+
+/// Returns a help without the default that ends it in brackets, and that default; empty if there is none.
+fn split_default(help: &str) -> (&str, &str) {
+    help.strip_suffix(']').and_then(|help| help.rsplit_once(" [")).unwrap_or((help, ""))
 }
 
 /// Returns the first line of a comment and the rest.

@@ -14,7 +14,7 @@ mod values;
 
 pub use checks::{LoadedSettings, forge_settings, load};
 pub use command::Command;
-pub(crate) use definition::Mark;
+pub(crate) use definition::{Mark, long_help};
 pub use definition::{SettingInfo, settings};
 pub use error::{ConfigError, ConfigErrors};
 pub use merge::{Flags, ProcessEnvironment, set_by_variables};

@@ -58,7 +58,7 @@ type ListenAddress = Option<SocketAddr>;
 pub struct Settings {
     /// Read settings from this flat YAML file
     ///
-    /// Flags win over variables, variables over the file. A file in the source's work tree may change the
+    /// Flags take precedence over variables, and variables over the file. A file in the source's work tree may change the
     /// plan, but not where secrets go.
     // The file cannot name the file to read.
     #[arg(long, of(SOURCE, Common), only(FlagAndVariable), hide_short_help(false), value_name = "FILE")]
@@ -150,19 +150,20 @@ pub struct Settings {
     pub from: Option<PathBuf>,
     /// Replace documents that have another meaning
     ///
-    /// Their comments are lost. Commit or stash your own changes before.
+    /// Rewrites only what differs; the comments of what is gone are lost. Commit or stash your own changes
+    /// before.
     // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
     #[arg(long, of(SOURCE, Import), only(Flag), is(Invocation), hide_short_help(false))]
     pub overwrite: bool,
     /// Succeed even if no document was checked
     #[arg(long, of(SOURCE, Checks), is(Invocation))]
     pub allow_empty: bool,
-    /// Name the merge commit instead of the commit of the branch
+    /// Name the merge commit in comments, not the commit of the branch
     #[arg(long, of(SOURCE, Planning))]
     pub first_parent: bool,
     /// Follow a rewritten history, or refuse it [follow; with trusted keys, refuse]
     ///
-    /// If given explicitly, `follow` also accepts a commit older than the one in the shared state.
+    /// If given explicitly, `follow` also accepts a commit that does not descend from the recorded one.
     #[arg(long, of(SOURCE, Planning), words(HistoryRule::WORDS))]
     pub history: Option<HistoryRule>,
     /// Sign in to the source's host as this user
@@ -215,10 +216,11 @@ pub struct Settings {
         default_value = "documented"
     )]
     pub service_kind: ServiceKind,
-    /// Warn where these SDKs do not agree about a document
+    /// Name the SDKs that your services use
     ///
-    /// Those that the team's services use: `go`, `java`, `node`, `python` and `rust`. Repeat it, or separate
-    /// them by spaces. `explain` and `test` evaluate prerequisites as the first one does.
+    /// Give `go`, `java`, `node`, `python` or `rust`. Repeat it, or separate them by spaces. Where they do not
+    /// agree about a document, a warning says so. `explain`, `test` and `plan --audience` evaluate as the
+    /// first one does.
     #[arg(
         long, of(SERVICE, Kind), value_name = "SDK", action = ArgAction::Append,
         default_value = "rust go java node python", value_parser = sdks
@@ -240,7 +242,8 @@ pub struct Settings {
     pub max_in_flight_per_environment: usize,
     /// Give up on a service without a useful response after this long
     ///
-    /// That is after ten different toggles failed in a row. Where fewer are left, each gets four tries.
+    /// The time begins when ten different toggles have failed in a row. If fewer are left, each gets four
+    /// tries instead.
     #[arg(
         long, of(SERVICE, Publishing), value_name = "TIME", default_value = "60s",
         value_parser = positive_duration
@@ -281,7 +284,8 @@ pub struct Settings {
 
     /// Choose how to start an environment with nothing applied yet [none: they are held]
     ///
-    /// `assert` publishes every toggle of them; `adopt` records the documents as applied without publishing.
+    /// `assert` publishes every toggle of such an environment; `adopt` records its documents as applied
+    /// without publishing.
     #[arg(long, of(SAFETY, Planning), words(FirstPass::WORDS), hide_short_help(false))]
     pub first_pass: Option<FirstPass>,
     /// Hold an environment when more than this share of it would change
@@ -404,7 +408,7 @@ pub struct Settings {
     /// `/suspend` and `/resume`.
     #[arg(long, of(DAEMON, Admin), is(Trusted), hide_short_help(false), value_name = "FILE")]
     pub admin_token_file: Option<PathBuf>,
-    /// The token for the status page and the read endpoints
+    /// The token for the status page and `/api`
     #[arg(of(DAEMON, Daemon), only(Variable), value_parser = secret)]
     pub page_token: Option<SecretSource>,
     /// Require the token in this file for the status page and `/api`

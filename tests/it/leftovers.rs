@@ -178,6 +178,10 @@ fn a_toggle_is_stale_from_the_given_age_on() {
     for (age, says) in [
         ("90", "`90` needs a unit: write `90d` for days"),
         ("1w", "`1w` is not a duration: write it in days and hours, such as `90d`"),
+        (
+            "30m1h",
+            "`30m1h` is not a duration: write it in days and hours, such as `90d`, `12h` or `1d12h`, the longest unit first",
+        ),
         ("90 d", "`90 d` is not a duration: write it in days"),
     ] {
         stale(&world).set("older-than", age).exit(64).stderr_contains(&[says]).any_output();

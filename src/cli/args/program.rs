@@ -5,7 +5,7 @@ use clap::{Args as _, Command as Clap, Subcommand as _};
 
 use super::verbosity::Verbosity;
 use crate::cli::commands::{self, CommandArgs};
-use crate::config::{Command, OutputFormat, SettingInfo, settings};
+use crate::config::{Command, OutputFormat, SettingInfo, long_help, settings};
 use crate::model::BUILD;
 
 /// How settings are given. Like the other texts that contain line breaks, it fits 60 columns.
@@ -23,12 +23,12 @@ Exit codes:
    2  with --detailed-exitcode: there are changes, there is
       drift, or there are stale toggles
    3  at least one document is invalid
-   4  at least one change is held: by a rail, a first pass
-      (not for plan), a suspension, a change window, a
-      missing review, a renamed document, or because of
-      what the service has; or the checkout is stale or not
-      signed by a trusted key (only a note for plan and
-      status)
+   4  at least one change is held: by a rail (too many
+      changes at once), a first pass (not for plan), a
+      suspension, a change window, a missing review, a
+      renamed document, or because of what the service has;
+      or the checkout is stale or not signed by a trusted
+      key (only a note for plan and status)
   64  an unknown flag, or a missing or malformed setting";
 
 /// Where to begin, and where to read more.
@@ -60,8 +60,9 @@ fn completed(clap: Clap) -> Clap {
     let taken = settings().iter().filter(|setting| setting.commands().contains(&command));
     let clap = clap.mut_args(|arg| {
         let has_value = arg.get_action().takes_values();
+        let help = long_help(&arg);
         // The help texts name the defaults themselves.
-        arg.hide_default_value(has_value)
+        arg.hide_default_value(has_value).long_help(help)
     });
     let flags = taken.flat_map(|setting| {
         let words = choices(command.as_str(), setting);

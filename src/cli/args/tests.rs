@@ -223,3 +223,58 @@ fn diff_without_environments_and_a_surplus_word_have_pointers() {
     assert!(message("apply shop/production").contains(pointer));
     assert!(!message("apply --bogus").contains("tip: `--only"));
 }
+
+/// Returns the long help of a command, each paragraph on one line.
+fn long_help_of(name: &str) -> String {
+    let mut program = program().term_width(10_000);
+    program.build();
+    let command = if name.is_empty() { &mut program } else { program.find_subcommand_mut(name).unwrap() };
+    command.render_long_help().to_string()
+}
+
+#[test]
+fn help_says_what_the_program_does() {
+    for (command, text) in [
+        ("", "by a rail (too many\n      changes at once)"),
+        ("", "status       Show which toggles are not in sync, and why\n"),
+        ("allow", "valid as long as its revision is the one to apply"),
+        ("allow", "`history` lets the daemon continue"),
+        ("apply", "[variable: GITOGGLE_ALLOW_TRAILER=false]"),
+        ("apply", "[variable: GITOGGLE_FIRST_PARENT]"),
+        ("apply", "`follow` also accepts a commit that does not descend from the recorded one\n"),
+        (
+            "apply",
+            "after this long. The time begins when ten different toggles have failed in a row. If fewer",
+        ),
+        ("diff", "What `promote FROM TO` changes is the difference between TO and FROM"),
+        ("import", "Rewrites only what differs; the comments of what is gone are lost. "),
+        ("plan", "contacts the service only with --live or --overwrite-drift, and needs no token"),
+        ("plan", "`explain`, `test` and `plan --audience` evaluate as the first one does"),
+        ("plan", "Read uncommitted files. With --from HEAD, they are compared with the last commit"),
+        ("run", "Require the token in this file for the status page and `/api`"),
+        ("stale", "off (disabled), or passed (a rule whose time is over)"),
+    ] {
+        let help = long_help_of(command);
+        assert!(help.contains(text), "{command}: {text}\n{help}");
+    }
+}
+
+#[test]
+fn a_default_has_one_notation() {
+    for (command, flag, default) in [
+        ("explain", "--at <TIME>", "now"),
+        ("log", "-n, --limit <N>", "20"),
+        ("plan", "--at <TIME>", "now"),
+        ("stale", "--older-than <TIME>", "90d"),
+        ("stale", "[GLOB]...", "everything"),
+        ("stale", "--only <GLOB>", "everything"),
+    ] {
+        let help = long_help_of(command);
+        let (_, of_flag) = help.split_once(&format!("{flag}\n")).expect(flag);
+        let (of_flag, _) = of_flag.split_once("\n\n").unwrap();
+        assert!(
+            of_flag.contains(&format!("\n          [default: {default}]")),
+            "{command} {flag}: {of_flag}"
+        );
+    }
+}

@@ -19,8 +19,8 @@ use crate::model::{Override, ToggleId, counted, escaped};
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(
     long_about = "Releases the toggles that a rail, a first pass, a change window, a renamed document, or a change on the service holds in \
-                  one environment of a running daemon, without a restart, and prints them. The decision is valid once, for one revision, and is recorded \
-                  with the caller and the time. history lets the daemon continue from a revision that does not \
+                  one environment of a running daemon, without a restart, and prints them. The decision is valid as long as its revision is the \
+                  one to apply, and is recorded with the caller and the time. `history` lets the daemon continue from a revision that does not \
                   descend from the recorded one."
 )]
 pub(crate) struct AllowArgs {

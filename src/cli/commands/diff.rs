@@ -22,7 +22,7 @@ use crate::source::worktree::top_of;
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(
     long_about = "Compares two environments of a work tree, toggle by toggle: what would change for users of A if \
-                  it had the documents of B."
+                  it had the documents of B. What `promote FROM TO` changes is the difference between TO and FROM."
 )]
 pub(crate) struct DiffArgs {
     /// The environment before, as project/environment

@@ -22,8 +22,8 @@ use crate::source::CacheMode;
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(
     long_about = "Shows what would be published, and why. Takes no lock and writes nothing. May contact the Git \
-                  hosts, but contacts the service only with --live, and needs no token otherwise. With \
-                  --pull-request, or with --from, compares two revisions of a local repository instead of the source \
+                  hosts, but contacts the service only with --live or --overwrite-drift, and needs no token otherwise. \
+                  With --pull-request, or with --from, compares two revisions of a local repository instead of the source \
                   with the state, and needs neither state nor network."
 )]
 pub(crate) struct PlanArgs {

@@ -18,8 +18,8 @@ use crate::source::CacheMode;
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(
     long_about = "Lists the toggles that no longer decide anything: settled (enabled, and everyone is served the same \
-                  variation) or off (disabled), with the last commit that changed their meaning, its author and the \
-                  CODEOWNERS entry. Reads the committed documents and their history only. The age counts from when \
+                  variation), off (disabled), or passed (a rule whose time is over), with the last commit that \
+                  changed their meaning, its author and the CODEOWNERS entry. Reads the committed documents and their history only. The age counts from when \
                   the change reached the branch; reformatting, comments and moving the file are not changes. The \
                   comment `# gitoggle: allow(stale) reason` in a document excludes its toggle."
 )]
@@ -48,7 +48,10 @@ fn age(text: &str) -> Result<Duration, String> {
     duration(text).map_err(|_| match text.trim().parse::<u32>() {
         Ok(days) => format!("`{days}` needs a unit: write `{days}d` for days"),
         Err(_) => {
-            format!("`{text}` is not a duration: write it in days and hours, such as `90d`, `12h` or `1d12h`")
+            format!(
+                "`{text}` is not a duration: write it in days and hours, such as `90d`, `12h` or `1d12h`, the longest unit \
+                 first"
+            )
         }
     })
 }

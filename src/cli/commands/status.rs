@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::report::{ANY_COMMENT, code, fitting, quoted_notes};
 use crate::source::CacheMode;
 
-/// Show the state of every toggle
+/// Show which toggles are not in sync, and why
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(
     long_about = "Shows which toggles are not in sync: pending, held, failed, drifted or an orphan, and why, with \
