@@ -263,6 +263,29 @@ tested 1 expectation in 1 file as the Rust SDK 2.3 evaluates them: all met
     assert!(json["unreached"].is_null());
 }
 
+/// A rule on a segment leaves open which serve decides, and the user gets the same from both.
+#[test]
+fn what_expectations_may_have_reached_is_not_without_a_test() {
+    let world = World::new();
+    let condition = r#"{ type: number, subject: age, predicate: ">", objects: ["18"] }"#;
+    let document = doc(18)
+        .replace(condition, "{ type: segment, predicate: is in, objects: [vip] }")
+        .replace("defaultServe: { select: 0 }", "defaultServe: { select: 1 }");
+    world.repo.file("shop/prod/pay.yaml", document).file("shop/test/pay.yaml", doc(18));
+    world
+        .repo
+        .file("shop/prod/pay.test.yaml", "- { name: staff, key: user-1, serves: on }\n")
+        .commit("Add both");
+    test(&world).set("service-kind", "featureprobe").arg("--coverage").exit(0).stdout(
+        "not reached shop/prod/pay.yaml:7 rule `adults`
+not reached shop/prod/pay.yaml:12 the default serve
+not tested shop/test/pay.yaml
+
+tested 1 expectation in 1 file as the Rust SDK 2.3 evaluates them: all met
+",
+    );
+}
+
 #[test]
 fn hostile_names_are_escaped_in_every_output() {
     let world = world(

@@ -129,8 +129,8 @@ fn run_tests(
     let (evaluator, tested) = compiled(documents, &wanted, within, run)?;
     let mut reached = Reached::new();
     for item in &tested {
-        let places = reached.entry(item.id.clone()).or_default();
         for expectation in &item.list {
+            let places = reached.entry(item.id.clone()).or_default();
             run.results.push(result(&evaluator, documents, item, expectation, sdks, places));
         }
     }
@@ -141,7 +141,7 @@ fn run_tests(
     Ok(())
 }
 
-/// What the expectations of each toggle have reached.
+/// What the expectations of each toggle have certainly reached. Toggles without an expectation are absent.
 type Reached = BTreeMap<ToggleId, BTreeSet<ServePlace>>;
 
 /// Returns the toggles to test, compiled with all that they need.
@@ -280,7 +280,7 @@ fn unreached(
         let first = content.prerequisites.iter().flatten().next().filter(|_| is_needed);
         places.extend(first.map(|_| ServePlace::Disabled));
     }
-    let total = places.len();
+    let (total, is_tested) = (places.len(), reached.is_some());
     places.retain(|place| !reached.is_some_and(|reached| reached.contains(place)));
     if places.is_empty() {
         return None;
@@ -289,7 +289,13 @@ fn unreached(
     let serves = places
         .into_iter()
         .map(|place| UnreachedServe { line: line(&lines, place), label: serve_label(&targeting, place) });
-    Some(Unreached { toggle: id.clone(), file: found.path.clone(), total, serves: serves.collect() })
+    Some(Unreached {
+        toggle: id.clone(),
+        file: found.path.clone(),
+        total,
+        is_tested,
+        serves: serves.collect(),
+    })
 }
 
 fn line(lines: &ServeLines, place: ServePlace) -> u32 {
