@@ -37,7 +37,7 @@ pub fn load(
     merged.reject_long_comments();
     merged.reject_blind_reads(command);
     merged.reject_decisions_about_live_state();
-    merged.note_idle_sdks();
+    merged.note_idle_sdks(command);
     let Merged { settings, errors, warnings, .. } = merged;
     match errors.is_empty() {
         true => Ok(LoadedSettings { settings, warnings }),
@@ -221,9 +221,11 @@ impl Merged {
     }
 
     /// Says that `sdks` warns of nothing: what SDKs make of a document is known for FeatureProbe only.
-    fn note_idle_sdks(&mut self) {
+    fn note_idle_sdks(&mut self, command: Command) {
         let Settings { sdks, service_kind, .. } = &self.settings;
-        if !sdks.is_all() && !service_kind.can().evaluate {
+        // They evaluate as the first SDK does, whatever the service is.
+        let evaluates = matches!(command, Command::Explain | Command::Test);
+        if !sdks.is_all() && !service_kind.can().evaluate && !evaluates {
             let text = "`sdks` warns of nothing with `service_kind: documented`: what SDKs make of a document is known for \
                         `service_kind: featureprobe` only";
             self.warnings.push(text.to_owned());

@@ -642,7 +642,10 @@ fn after(reason: Option<&str>) -> String {
 }
 
 fn serves(out: &mut String, serve: &ExplainedServe) {
-    let _ = writeln!(out, "  {} serves {}", serve.label, serve.result.short());
+    let _ = match serve.result.reason {
+        Some(reason) => writeln!(out, "  {}: {}; {reason}", serve.label, MatchResult::CannotSay.in_words()),
+        None => writeln!(out, "  {} serves {}", serve.label, serve.result.short()),
+    };
     if serve.ranges.is_empty() {
         return;
     }

@@ -96,7 +96,10 @@ evaluated as the Rust SDK 2.3 does
         .stdout_contains(&["cannot say", "\nserved: `on` (value `true`)\n"]);
     explain(&world, "shop/prod/new_feature")
         .exit(0)
-        .stdout_contains(&["for a user without a key", "random bucket"]);
+        .stdout_contains(&[
+            "for a user without a key",
+            "\n  the default serve: cannot say; the user has no key, so the SDK picks a random bucket\n    random bucket: ",
+        ]);
 }
 
 #[test]

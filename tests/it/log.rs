@@ -188,6 +188,7 @@ fn an_unknown_toggle_is_an_error_with_the_closest_name() {
     assert_valid(&world, "log", &json);
     assert_eq!(json["error"]["message"], "no deployment changed a toggle `web/**`");
     log(&world).arg("pay").exit(64).says(&["error: invalid value 'pay' for '[TOGGLE]'"]);
+    log(&world).args("-n 1x").exit(64).says(&["`1x` is not a number: write `20`, or `0` for all"]);
 }
 
 #[test]

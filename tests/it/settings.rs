@@ -277,4 +277,10 @@ fn sdks_that_warn_of_nothing_are_named() {
         let ran = world.validate().set("sdks", sdks).set("service-kind", kind).exit(0);
         assert!(!ran.both().contains(warning));
     }
+    // These evaluate as the first SDK does, whatever the service is.
+    let commands = [("explain", "shop/prod/pay"), ("test", "--allow-empty")];
+    for (command, args) in commands {
+        let ran = world.bare(command).set("repo", world.repo.path()).args(args).set("sdks", "node");
+        assert!(!ran.exit(0).both().contains(warning), "{command}");
+    }
 }

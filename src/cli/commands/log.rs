@@ -33,8 +33,12 @@ pub(crate) struct LogArgs {
     #[arg(short, long)]
     pub(crate) patch: bool,
     /// Show at most this many deployments; 0 for all [20]
-    #[arg(short = 'n', long, value_name = "N", default_value = "20")]
+    #[arg(short = 'n', long, value_name = "N", default_value = "20", value_parser = limit)]
     pub(crate) limit: usize,
+}
+
+fn limit(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("`{}` is not a number: write `20`, or `0` for all", escaped(text)))
 }
 
 /// The most toggles of a deployment that are read for an output with differences, except for JSON.
