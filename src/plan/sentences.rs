@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use super::{Before, Change};
 use crate::model::{
-    Between, Condition, Content, Payload, Prerequisite, Rule, Serve, Targeting, Variation, datetime_numbers,
-    delivered_time, escaped, exact, percent,
+    Between, Condition, Content, Payload, Prerequisite, Rule, Serve, Targeting, Variation, counted,
+    datetime_numbers, delivered_time, escaped, exact, percent,
 };
 
 /// Returns one sentence per difference, each one line of escaped text; for a new toggle, its description.
@@ -282,13 +282,14 @@ fn changed(before: &Condition, after: &Condition) -> String {
     let removed: Vec<&String> = pairs.removed().map(|at| &before.objects[at]).collect();
     for (word, objects) in [("added", added), ("removed", removed)] {
         if !objects.is_empty() {
-            parts.push(format!("{} {word} ({})", objects.len(), list(objects.iter().map(|o| quoted(o)))));
+            let names = list(objects.iter().map(|object| quoted(object)));
+            parts.push(format!("{} {word} ({names})", counted(objects.len(), "object")));
         }
     }
     if pairs.moved().contains(&true) {
-        parts.push("reordered".to_owned());
+        parts.push("objects reordered".to_owned());
     }
-    format!("{}{} objects: {}", subject_of(after), escaped(predicate), parts.join(", "))
+    format!("{}{} …: {}", subject_of(after), escaped(predicate), parts.join(", "))
 }
 
 /// The pairs of old and new items.

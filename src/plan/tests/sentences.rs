@@ -216,7 +216,7 @@ fn each_change_of_the_vocabulary_has_its_sentence() {
         ),
         (
             |content| content.rules[0].conditions[1].objects.push("beta".into()),
-            &["rule `r`: condition changed: is in objects: 1 added (`beta`)"],
+            &["rule `r`: condition changed: is in …: 1 object added (`beta`)"],
         ),
     ];
     for (change, expected) in changes {
