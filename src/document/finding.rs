@@ -426,9 +426,19 @@ pub(crate) fn render(diagnostics: &[Diagnostic], color: Color) -> String {
     .decor_style(DecorStyle::Ascii);
     diagnostics
         .iter()
-        .map(|diagnostic| without_separators(&renderer.render(&[group(diagnostic)])))
+        .map(|diagnostic| {
+            let rendered = without_separators(&renderer.render(&[group(diagnostic)]));
+            if diagnostic.line == 0 { indented(&rendered) } else { rendered }
+        })
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Indents the lines below the title as those of a finding that has a line of its file.
+fn indented(rendered: &str) -> String {
+    let mut lines = rendered.split_inclusive('\n');
+    let title = lines.next().unwrap_or_default().to_owned();
+    lines.fold(title, |text, line| text + " " + line)
 }
 
 fn group(diagnostic: &Diagnostic) -> Group<'_> {

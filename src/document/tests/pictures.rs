@@ -53,8 +53,8 @@ fn a_finding_about_a_whole_file_names_it() {
     assert_eq!(
         render(&document.diagnostics, Color::Never),
         r#"error[empty-document]: this file contains no document
---> a.yaml
- = help: remove the file to stop managing the toggle; write `disabled: true` to disable it
+ --> a.yaml
+  = help: remove the file to stop managing the toggle; write `disabled: true` to disable it
 "#
     );
     assert_eq!(render(&[], Color::Always), "");
