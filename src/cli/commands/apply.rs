@@ -412,9 +412,8 @@ fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Lin
     let plan = report.shown_plan();
     let view = PlanView { notes: &report.notes, links, ..PlanView::of(&plan) };
     let total = total(report, kind);
-    if total.is_empty() {
-        return report::markdown(view, limit);
-    }
+    // Of a pass that tried nothing, the plan below has the details.
+    let total = if total.is_empty() { one_line(report) + "\n" } else { total };
     let mut head = format!("### gitoggle apply\n\n{total}\n");
     if let Some(error) = &report.error {
         let _ = writeln!(head, "**error**: {}\n", code(&chain(error.as_ref())));
@@ -433,7 +432,7 @@ fn markdown(report: &Report, kind: ServiceKind, limit: usize, links: Option<&Lin
         )
     });
     // The plan needs room, too.
-    let results = fitting([head].into_iter().chain(rows), limit / 2) + "\n";
+    let results = format!("{}\n\n", fitting([head].into_iter().chain(rows), limit / 2).trim_end());
     let plan = report::markdown(view, limit.saturating_sub(results.len()));
     results + &plan
 }

@@ -12,7 +12,7 @@ use crate::cli::output::{Formats, color, note, print, print_json, show, step_sum
 use crate::cli::{audience, runtime, setup};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
-use crate::model::{Action, ToggleId, counted, escaped};
+use crate::model::{Action, ToggleId, counted, escaped, shell_word};
 use crate::pass::{self, RangeError};
 use crate::plan::{Change, DriftReport, OnDrift, OnMissing, Plan, PlanJson, if_few, json_for};
 use crate::report::{self, Links, PlanView};
@@ -67,12 +67,20 @@ pub(super) fn run(settings: &Settings, args: &PlanArgs) -> Result<ExitStatus, Fa
     Ok(status(&page.plan, args.detailed_exitcode).and(unread(&page.plan)))
 }
 
-/// Prints that something is held, which decides about the exit status, for a form without holds.
-fn note_holds(plan: &Plan) -> Result<(), Failure> {
-    if plan.has_held_besides_first_passes() {
-        note(&format!("note: {}; `gitoggle plan` shows why\n", plan.summary()))?;
-    }
-    Ok(())
+/// Returns the flags of this run that decide what is compared, and that other commands do not repeat.
+fn comparison(settings: &Settings, files: pass::Files) -> String {
+    let Settings { live, from_revision, to, pull_request, target, .. } = settings;
+    let switches = [
+        (*live, "--live"),
+        (*pull_request, "--pull-request"),
+        (files == pass::Files::WorkTree, "--worktree"),
+    ];
+    let values = [(from_revision, "--from"), (to, "--to"), (target, "--target")];
+    let switches = switches.into_iter().filter(|(is_given, _)| *is_given).map(|(_, flag)| format!(" {flag}"));
+    let values = values
+        .into_iter()
+        .filter_map(|(value, flag)| Some(format!(" {flag} {}", shell_word(value.as_deref()?))));
+    switches.chain(values).collect()
 }
 
 /// Prints which toggles could not be read, which decides about the exit status, for a form without them.
@@ -101,6 +109,8 @@ pub(super) struct PlanPage {
     notes: Vec<String>,
     users: Option<UserImpact>,
     links: Option<Links>,
+    /// The flags of [`comparison`].
+    comparison: String,
     /// Whether it is not known what the comment should have.
     keeps_comment: bool,
 }
@@ -152,7 +162,8 @@ fn page(
         || matches!(settings.output, OutputFormat::Github | OutputFormat::Markdown);
     // Uncommitted files have no pages.
     let links = (is_linked && files == pass::Files::Committed).then(|| forge::links(settings));
-    Ok(PlanPage { plan, notes, users, links: links.flatten(), keeps_comment })
+    let comparison = comparison(settings, files);
+    Ok(PlanPage { plan, notes, users, links: links.flatten(), comparison, keeps_comment })
 }
 
 impl PlanPage {
@@ -171,6 +182,15 @@ impl PlanPage {
         report::remarks(&self.plan, &self.all_notes(), &settings.root)
     }
 
+    /// Prints that something is held, which decides about the exit status, for a form without holds.
+    fn note_holds(&self) -> Result<(), Failure> {
+        let Self { plan, comparison, .. } = self;
+        if plan.has_held_besides_first_passes() {
+            note(&format!("note: {}; `gitoggle plan{comparison}` shows why\n", plan.summary()))?;
+        }
+        Ok(())
+    }
+
     fn human(&self, settings: &Settings) -> Result<(), Failure> {
         print(&report::text_for(&self.plan, self.users.as_ref(), color(settings)))
     }
@@ -183,19 +203,19 @@ impl PlanPage {
     fn annotations(&self, settings: &Settings) -> Result<(), Failure> {
         print(&report::github(&self.plan, &self.notes, &settings.root))?;
         step_summary(|limit| self.markdown(limit))?;
-        note_holds(&self.plan)?;
+        self.note_holds()?;
         note_unread(&self.plan)
     }
 
     fn code_quality(&self, settings: &Settings) -> Result<(), Failure> {
         print_json(&report::code_quality(self.plan.findings(), &self.remarks(settings), None))?;
-        note_holds(&self.plan)?;
+        self.note_holds()?;
         note_unread(&self.plan)
     }
 
     fn sarif(&self, settings: &Settings) -> Result<(), Failure> {
         print_json(&report::sarif(self.plan.findings(), &self.remarks(settings), None))?;
-        note_holds(&self.plan)?;
+        self.note_holds()?;
         note_unread(&self.plan)
     }
 

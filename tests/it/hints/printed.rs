@@ -757,10 +757,11 @@ const HINTS: &[Hint] = &[
     },
     Hint {
         file: "cli/commands/plan.rs",
-        command: "gitoggle plan",
+        command: "gitoggle plan{comparison}",
         beside: "shows why",
         place: || drifted_and_changed("plan --live -o sarif"),
-        effect: Prints("update shop/prod/pay"),
+        code: 4,
+        effect: Prints("changed on the service since it was last applied"),
         ..HINT
     },
     Hint {

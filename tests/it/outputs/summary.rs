@@ -31,6 +31,38 @@ fn a_hold_that_an_output_has_no_place_for_is_a_note() {
         .stderr("note: nothing to publish · 2 held\n");
 }
 
+/// Without them, the command shows another plan.
+#[test]
+fn the_command_that_shows_why_compares_the_same() {
+    let world = World::with_pay_and_search_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("shop/prod/search.yaml", doc(21))
+        .commit("Change both");
+    world.repo.write("shop/prod/search.yaml", doc(22));
+    for flags in ["--worktree", "--from 'HEAD~1' --to HEAD", "--worktree --from 'HEAD~1'"] {
+        let plan = world.plan().set("max-change-count", "1").set("output", "sarif");
+        let plan = plan.args(&flags.replace('\'', ""));
+        let note = format!("held; `gitoggle plan {flags}` shows why\n");
+        plan.exit(4).any_stdout().stderr_contains(&[&note]);
+    }
+}
+
+#[test]
+fn a_page_about_an_apply_that_sends_nothing_is_about_an_apply() {
+    let world = World::with_pay_and_search_applied();
+    let run = || world.apply().set("max-change-count", "1").set("output", "markdown");
+    run().exit(0).stdout_contains(&["### gitoggle apply\n\nnothing to publish\n\n### gitoggle plan\n"]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("shop/prod/search.yaml", doc(21))
+        .commit("Change both");
+    let begin = "### gitoggle apply\n\nnothing to publish · 2 held\n\n### gitoggle plan\n";
+    assert!(run().exit(4).any_stderr().both().starts_with(begin));
+}
+
 #[test]
 fn no_command_exceeds_the_limit_of_the_job_summary() {
     /// The limit of GitHub, which shows nothing of a larger summary.
