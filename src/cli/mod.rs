@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use args::Invocation;
 use failure::{ExitStatus, Failure};
-use output::{show_failure, unsupported};
+use output::{show_failure, unsupported, wrap_reasons};
 
 use crate::config::{self, Command, OutputFormat, ProcessEnvironment};
 use crate::telemetry::{self, Stream};
@@ -106,6 +106,10 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         }
     };
     run_flags::install(command, flags, &environment, Some(&settings));
+    // What a daemon prints is a log. A demo has a margin.
+    if settings.output == OutputFormat::Human && !matches!(command, Command::Demo | Command::Run) {
+        wrap_reasons(0);
+    }
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(command, settings.log_format, level, settings.color);
     for warning in &warnings {

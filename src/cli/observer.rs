@@ -16,6 +16,7 @@ use crate::daemon::Metrics;
 use crate::model::{HoldKind, LiveToggle, ToggleId, ToggleState, counted, escaped};
 use crate::pass::{ChangeResult, Event, PublishAnswer, Report};
 use crate::plan::{Change, Plan};
+use crate::report::wrapped;
 use crate::telemetry::{ANNOUNCEMENT, Stream};
 
 /// The time at which results are printed.
@@ -154,7 +155,7 @@ impl ResultLines {
         if let Some(reason) = result.reason() {
             let _ = match self.reasons.get(&reason) {
                 Some(first) => writeln!(text, "  for the same reason as {first}"),
-                None => writeln!(text, "  {}", escaped(&reason)),
+                None => writeln!(text, "  {}", wrapped(&escaped(&reason).to_string(), 2)),
             };
             let first = self.reasons.entry(reason);
             first.or_insert_with(|| id.clone());

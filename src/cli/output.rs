@@ -72,6 +72,14 @@ pub(super) fn color(settings: &Settings) -> Color {
     Stream::Stdout.color(settings.color)
 }
 
+/// Breaks the reasons that this process prints from here on at the width of the terminal, if stdout is one, without
+/// a margin of so many columns.
+pub(super) fn wrap_reasons(margin: usize) {
+    if let Some(columns) = Stream::Stdout.columns() {
+        report::wrap_at(columns.saturating_sub(margin));
+    }
+}
+
 /// Prints a value as JSON. Escapes characters that could reorder or hide text on a terminal.
 pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let written = Stream::Stdout.print_with(|to| {

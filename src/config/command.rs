@@ -17,7 +17,7 @@ words! {
         Apply = "apply",
         /// Runs the daemon.
         Run = "run",
-        /// Prints the state of every toggle.
+        /// Prints which toggles are not in sync, and why.
         Status = "status",
         /// Compares the service with what was last applied.
         Drift = "drift",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::difference::{difference, paint};
-use super::markup::{block, code, fitting, fold};
+use super::markup::{LEFT_OUT, block, code, fitting, fold, shown};
 use super::{Note, defused};
 use crate::model::{Action, Color, ToggleId, counted, cut, escaped, rfc3339};
 use crate::plan::{DriftReport, DriftedToggle, hold};
@@ -180,9 +180,13 @@ pub(super) fn rows(report: &DriftReport) -> Vec<String> {
             _ => events.iter().map(|event| format!("\n\n{}", code(event))).collect(),
         };
         let documented = if drifted.is_documented { format!("\n\n{DOCUMENTED}") } else { String::new() };
-        let lines = [drifted.sentences(), drifted.diff()].concat();
+        let (sentences, diff) = (drifted.sentences(), drifted.diff());
+        let differences = shown(&sentences);
+        let is_complete = !diff.is_empty() && !differences.contains(LEFT_OUT);
+        let lines = if is_complete { diff } else { [sentences, diff].concat() };
         let text = format!("{}{events}{documented}\n\n{}\n", code(&author), block(&lines));
-        fold(&format!("<b>drifted</b> <code>{id}</code>"), &text)
+        let fold = fold(&format!("<b>drifted</b> <code>{id}</code>"), &text);
+        format!("* **drifted** {}: {differences}\n\n{fold}", code(id.as_str()))
     }));
     parts
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::findings::errors_first;
-use super::markup::{Page, RestPosition, block, code, fenced, inline};
+use super::markup::{LEFT_OUT, Page, RestPosition, block, code, fenced, inline, shown};
 use super::{Links, Note, defused, drift, notes, users};
 use crate::document::{Diagnostic, Severity};
 use crate::evaluate::UserImpact;
@@ -409,33 +409,4 @@ pub(crate) fn failed(revision: Option<&str>, error: &str) -> String {
     defused(&format!(
         "### gitoggle plan\n\n**The plan{of} failed**, so there is nothing to review yet.\n\n{error}"
     ))
-}
-
-const LEFT_OUT: &str = "in the diff";
-
-/// Cuts a sentence in the middle: the newest event of a list is the last one, and counts most.
-fn without_middle(sentence: &str, max_chars: usize) -> String {
-    let end = sentence.chars().count().saturating_sub(max_chars / 2);
-    cut(sentence, max_chars / 2) + &sentence.chars().skip(end).collect::<String>()
-}
-
-/// Returns sentences as one line of bounded length.
-fn shown(sentences: &[String]) -> String {
-    const LONGEST: usize = 600;
-    const LONGEST_SENTENCE: usize = 400;
-    let mut out = String::new();
-    for (at, sentence) in sentences.iter().enumerate() {
-        let text = match sentence.chars().nth(LONGEST_SENTENCE) {
-            Some(_) => code(&without_middle(sentence, LONGEST_SENTENCE)),
-            None => inline(sentence),
-        };
-        if at > 0 && out.len() + text.len() > LONGEST {
-            return format!("{out}; {} more {LEFT_OUT}", sentences.len() - at);
-        }
-        if at > 0 {
-            out.push_str("; ");
-        }
-        out.push_str(&text);
-    }
-    out
 }

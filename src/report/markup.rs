@@ -1,7 +1,7 @@
 //! Markdown: foreign text that cannot act as markup, blocks of code, and pages of bounded length.
 
 use super::defused;
-use crate::model::{counted, escaped, listed};
+use crate::model::{counted, cut, escaped, listed};
 
 /// Returns `text`, escaped, as a code span that it cannot close.
 pub(crate) fn code(text: &str) -> String {
@@ -11,27 +11,40 @@ pub(crate) fn code(text: &str) -> String {
     format!("{ticks} {text} {ticks}")
 }
 
-/// Returns one line of text with its parts in backticks as code spans. A text with anything but plain words
-/// outside of them becomes one code span.
+/// Returns one line of text with its parts in backticks, and ids of commits, as code spans. A text with anything
+/// else but plain words outside of them becomes one code span.
 ///
 /// A forge turns more into links and mentions than CommonMark does (`@name`, `#1`, `www.example.com`,
 /// `:smile:`), and does so after it has removed backslashes. Only a code span protects a text.
 pub(super) fn inline(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
-    let is_quoted = |(at, part): (usize, &&str)| match at % 2 {
-        0 => is_plain(part),
-        _ => !part.is_empty(),
-    };
-    if parts.len().is_multiple_of(2) || !parts.iter().enumerate().all(is_quoted) {
+    if parts.len().is_multiple_of(2) {
         return code(text);
     }
-    let parts = parts.iter().enumerate();
-    parts
-        .map(|(at, part)| match at % 2 {
-            0 => (*part).to_owned(),
-            _ => format!("`{}`", spaced(&escaped(part).to_string())),
-        })
-        .collect()
+    let parts = parts.iter().enumerate().map(|(at, part)| match at % 2 {
+        0 => with_commits(part),
+        _ => (!part.is_empty()).then(|| format!("`{}`", spaced(&escaped(part).to_string()))),
+    });
+    parts.collect::<Option<String>>().unwrap_or_else(|| code(text))
+}
+
+/// Returns plain text with the ids of commits as code spans; none if anything else is not plain.
+fn with_commits(text: &str) -> Option<String> {
+    let is_commit = |word: &str| word.len() >= 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let words = text.split(' ').map(|word| match word.trim_end_matches([',', '.', ';', ':', ')']) {
+        id if is_commit(id) => Some(code(id) + &word[id.len()..]),
+        _ => is_plain(word).then(|| word.to_owned()),
+    });
+    let words: Vec<String> = words.collect::<Option<_>>()?;
+    // A span beside another one would be one with it.
+    let is_apart = !words.first()?.starts_with('`') && !words.last()?.ends_with('`');
+    is_apart.then(|| words.join(" "))
+}
+
+/// Returns a reason: one that names commands or files in backticks as [`inline`] does, and another one as a code
+/// span.
+pub(crate) fn spans(reason: &str) -> String {
+    if reason.contains('`') { inline(reason) } else { code(reason) }
 }
 
 /// Returns the content of a code span with the spaces that CommonMark would strip.
@@ -243,6 +256,36 @@ pub(super) fn fenced(language: &str, body: &str) -> String {
     format!("{fence}{language}\n{body}\n{fence}\n")
 }
 
+/// What ends a line from which sentences are left out.
+pub(super) const LEFT_OUT: &str = "in the diff";
+
+/// Cuts a sentence in the middle: the newest event of a list is the last one, and counts most.
+fn without_middle(sentence: &str, max_chars: usize) -> String {
+    let end = sentence.chars().count().saturating_sub(max_chars / 2);
+    cut(sentence, max_chars / 2) + &sentence.chars().skip(end).collect::<String>()
+}
+
+/// Returns sentences as one line of bounded length.
+pub(super) fn shown(sentences: &[String]) -> String {
+    const LONGEST: usize = 600;
+    const LONGEST_SENTENCE: usize = 400;
+    let mut out = String::new();
+    for (at, sentence) in sentences.iter().enumerate() {
+        let text = match sentence.chars().nth(LONGEST_SENTENCE) {
+            Some(_) => code(&without_middle(sentence, LONGEST_SENTENCE)),
+            None => inline(sentence),
+        };
+        if at > 0 && out.len() + text.len() > LONGEST {
+            return format!("{out}; {} more {LEFT_OUT}", sentences.len() - at);
+        }
+        if at > 0 {
+            out.push_str("; ");
+        }
+        out.push_str(&text);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,6 +333,10 @@ mod tests {
             assert_eq!(inline(text), code(text), "{text}");
         }
         assert_eq!(inline("` x ` is padded"), "`  x  ` is padded");
+        assert_eq!(inline("commit 0123456789 has `a`: no"), "commit ` 0123456789 ` has `a`: no");
+        for text in ["0123456789`a`", "`a`0123456789", "commit 0123456789 by @you"] {
+            assert_eq!(inline(text), code(text));
+        }
     }
 
     #[test]

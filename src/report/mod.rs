@@ -12,6 +12,7 @@ mod stale;
 mod test_run;
 mod text;
 mod users;
+mod wrap;
 
 pub(crate) use difference::{Preview, findings_in, paint};
 pub(crate) use drift::{drift_left, drift_markdown, drift_message, drift_text};
@@ -23,7 +24,7 @@ pub(crate) use findings::{
 pub(crate) use history::{history_markdown, history_text};
 pub(crate) use links::Links;
 pub(crate) use markdown::{ANY_COMMENT, JOB_SUMMARY, PlanView, failed, finding_list, markdown, quoted_notes};
-pub(crate) use markup::{code, fitting};
+pub(crate) use markup::{code, fitting, spans};
 pub(crate) use stale::{stale_json, stale_markdown, stale_text};
 pub(crate) use test_run::{
     TestResult, TestRun, Unreached, UnreachedServe, test_json, test_suites, test_text,
@@ -31,6 +32,7 @@ pub(crate) use test_run::{
 pub use text::text;
 pub(crate) use text::{MOST_SHOWN, rest, text_for};
 pub(crate) use users::user_notes;
+pub(crate) use wrap::{behind, wrap_at, wrapped};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +64,8 @@ impl Note<'_> {
     }
 
     fn text(&self, color: Color) -> String {
-        format!("\n{} {}\n    {}\n", paint(self.state, "33", color), self.subject(), self.reason)
+        let reason = wrapped(&self.reason, 4);
+        format!("\n{} {}\n    {reason}\n", paint(self.state, "33", color), self.subject())
     }
 }
 

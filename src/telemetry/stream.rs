@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
+use rustix::termios::tcgetwinsize;
+
 use crate::config::ColorChoice;
 use crate::model::Color;
 
@@ -26,6 +28,16 @@ impl Stream {
     /// every move.
     pub(crate) fn redraws(self) -> bool {
         self.is_terminal() && redraws(|name| std::env::var_os(name))
+    }
+
+    /// Returns the width of the terminal, if the stream is one.
+    pub(crate) fn columns(self) -> Option<usize> {
+        let size = match self {
+            Self::Stderr => tcgetwinsize(io::stderr()),
+            Self::Stdout => tcgetwinsize(io::stdout()),
+        };
+        // A terminal that does not know its size has 0.
+        size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
     }
 
     /// Decides whether to use color on this stream, by `choice` and the environment of this process.

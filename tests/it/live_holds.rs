@@ -119,7 +119,7 @@ fn the_status_shows_why_the_last_pass_held_a_change_until_another_one_is_due() {
     status().exit(0).stdout_contains(&["pending  shop/prod/pay"]);
     service.apply().exit(4).any_output();
     service.apply().arg("--overwrite-drift").exit(0).any_output();
-    status().exit(0).stdout_contains(&["1 in sync"]);
+    status().exit(0).stdout_contains(&["1 in sync (the service was not read; `--live` reads it)"]);
     commit(24);
     status().exit(0).stdout_contains(&["pending  shop/prod/pay"]);
 }

@@ -147,6 +147,15 @@ fn the_markdown_lists_toggles_that_are_not_in_sync() {
 }
 
 #[test]
+fn the_markdown_shows_the_commands_of_a_reason_as_code() {
+    let world = World::new();
+    world.repo.commit_pay(18, "Add pay");
+    let reason =
+        "` shop/prod/pay `: nothing is applied here yet: `--first-pass assert` publishes everything, ";
+    world.status().set("output", "markdown").exit(4).stdout_contains(&[reason]);
+}
+
+#[test]
 fn a_refusal_is_reported_for_a_toggle_that_is_also_held() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");

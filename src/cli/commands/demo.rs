@@ -87,7 +87,11 @@ content:
   defaultServe: { variation: \"on\" }
 ";
 
+/// The margin of the output of a command.
+const MARGIN: &str = "   ";
+
 pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitStatus, Failure> {
+    output::wrap_reasons(MARGIN.len());
     runtime::multi_threaded(2)?.block_on(async {
         let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
         tokio::select! {
@@ -147,7 +151,7 @@ fn example(path: &str, from: &str, to: &str) -> String {
 /// Prints the output of a command, or an explanation.
 fn print(text: &str) -> Result<(), Failure> {
     let lines = text.trim_end().split('\n');
-    let lines = lines.map(|line| if line.is_empty() { "\n".to_owned() } else { format!("   {line}\n") });
+    let lines = lines.map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{MARGIN}{line}\n") });
     output::print(&lines.collect::<String>())
 }
 

@@ -1,7 +1,6 @@
 //! `gitoggle status`: prints the state of the toggles, without side effects.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
@@ -14,7 +13,7 @@ use crate::config::{OutputFormat, Settings};
 use crate::daemon::{self, Readiness, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{HoldKind, counted, escaped};
 use crate::plan::Plan;
-use crate::report::{ANY_COMMENT, code, fitting, quoted_notes};
+use crate::report::{ANY_COMMENT, behind, code, fitting, quoted_notes, spans, wrapped};
 use crate::source::CacheMode;
 
 /// Show which toggles are not in sync, and why
@@ -32,7 +31,7 @@ pub(crate) struct StatusArgs {
 
 /// The forms of the status.
 pub(super) const FORMATS: Formats<ShownStatus> = &[
-    (OutputFormat::Human, |shown, _| print(&text(&shown.status, shown.lists_all))),
+    (OutputFormat::Human, |shown, _| print(&text(shown))),
     (OutputFormat::Json, |shown, _| print_json(&shown.json())),
     (OutputFormat::Markdown, |shown, _| print(&shown.markdown(ANY_COMMENT))),
     (OutputFormat::Github, |shown, _| step_summary(|limit| shown.markdown(limit))),
@@ -44,6 +43,8 @@ pub(super) struct ShownStatus {
     readiness: Readiness,
     notes: Vec<String>,
     lists_all: bool,
+    /// Whether the service could have been read and was not.
+    is_unread: bool,
 }
 
 impl ShownStatus {
@@ -60,7 +61,7 @@ impl ShownStatus {
     fn markdown(&self, limit: usize) -> String {
         let status = &self.status;
         let Status { source, toggles, .. } = status;
-        let mut head = format!("### gitoggle status\n\n{}\n\n{}", counts(toggles), code(&source.repo));
+        let mut head = format!("### gitoggle status\n\n{}\n\n{}", counts(self), code(&source.repo));
         if let (Some(reference), Some(revision)) = (&source.reference, source.revision) {
             let _ = write!(head, " {} {}", code(reference), code(&revision.short()));
         }
@@ -76,7 +77,7 @@ impl ShownStatus {
         }
         let behind = toggles.iter().filter(|toggle| toggle.state() != ToggleState::InSync);
         let rows = behind.map(|toggle| {
-            let reason = toggle.reason().map_or_else(String::new, |reason| format!(": {}", code(&reason)));
+            let reason = toggle.reason().map_or_else(String::new, |reason| format!(": {}", spans(&reason)));
             format!("* **{}** {}{reason}\n", toggle.state().as_str(), code(toggle.toggle.as_str()))
         });
         fitting([head].into_iter().chain(rows), limit)
@@ -96,7 +97,8 @@ pub(super) fn run(settings: &Settings, args: &StatusArgs) -> Result<ExitStatus, 
         note(&format!("note: {text}\n"))?;
     }
     let readiness = readiness(&status);
-    let shown = ShownStatus { status, readiness, notes: planned.notes, lists_all: args.all };
+    let is_unread = settings.service_kind.can().read_live && settings.read_by().is_none();
+    let shown = ShownStatus { status, readiness, notes: planned.notes, lists_all: args.all, is_unread };
     show(FORMATS, &shown, settings)?;
     let status = &shown.status;
     // What waits for a decision on its first pass is held, however the last try ended.
@@ -139,8 +141,8 @@ fn readiness(status: &Status) -> Readiness {
     }
 }
 
-fn text(status: &Status, lists_all: bool) -> String {
-    let Status { source, suspensions, toggles, drift_failure, .. } = status;
+fn text(shown: &ShownStatus) -> String {
+    let Status { source, suspensions, toggles, drift_failure, .. } = &shown.status;
     let mut text = escaped(&source.repo).to_string();
     if let (Some(reference), Some(revision)) = (&source.reference, source.revision) {
         let _ = write!(text, " {} at {}", escaped(reference), revision.short());
@@ -151,11 +153,11 @@ fn text(status: &Status, lists_all: bool) -> String {
         let globs = scope.globs().map(|globs| format!(" {globs}")).unwrap_or_default();
         let _ = writeln!(text, "suspended{}: {}", escaped(&globs), escaped(reason));
     }
-    text += &rows(toggles, lists_all);
+    text += &rows(toggles, shown.lists_all);
     if let Some(failure) = drift_failure {
         let _ = writeln!(text, "{}", escaped(&failure.reason));
     }
-    text + &counts(toggles) + "\n"
+    text + &counts(shown) + "\n"
 }
 
 fn rows(toggles: &[ToggleStatus], lists_all: bool) -> String {
@@ -170,25 +172,35 @@ fn rows(toggles: &[ToggleStatus], lists_all: bool) -> String {
 /// Formats toggles that have the same state and reason. A reason that several share is printed once, below
 /// them.
 fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
+    /// That of the toggles.
+    const INDENT: usize = 9;
     let mut text = String::new();
     for status in toggles {
         let (toggle, state) = (&status.toggle, status.state());
         let revision = status.revision;
         let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());
         let own = (toggles.len() == 1).then(|| status.reason()).flatten();
-        let reason = own.map(|reason| format!("  {}", escaped(&reason)));
         let word = state.as_str().replace('_', " ");
-        let reason = reason.unwrap_or_default();
-        let _ = writeln!(text, "{word:<8} {toggle:<width$}  {revision}{reason}");
+        let row = format!("{word:<8} {toggle:<width$}  {revision}");
+        let columns = row.chars().count();
+        let reason = own.map(|reason| behind(&escaped(&reason).to_string(), columns, INDENT));
+        let _ = writeln!(text, "{row}{}", reason.unwrap_or_default());
     }
     let shared = toggles[0].reason().filter(|_| toggles.len() > 1);
     if let Some(reason) = shared {
-        let _ = writeln!(text, "         all {}: {}", toggles.len(), escaped(&reason));
+        let text_of_all = format!("all {}: {}", toggles.len(), escaped(&reason));
+        let _ = writeln!(text, "{:INDENT$}{}", "", wrapped(&text_of_all, INDENT));
     }
     text
 }
 
-fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
+fn counts(shown: &ShownStatus) -> String {
+    let toggles = &shown.status.toggles;
+    let in_sync = toggles.iter().filter(|toggle| toggle.state() == ToggleState::InSync).count();
+    let unread = match shown.is_unread && in_sync > 0 {
+        true => " (the service was not read; `--live` reads it)",
+        false => "",
+    };
     let counts: Vec<String> = ToggleState::ALL
         .iter()
         .map(|state| (state, toggles.iter().filter(|toggle| toggle.state() == *state).count()))
@@ -196,7 +208,7 @@ fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
         .map(|(state, count)| format!("{count} {}", state.as_str().replace('_', " ")))
         .collect();
     format!(
-        "{}{}{}",
+        "{}{}{}{unread}",
         counted(toggles.len(), "toggle"),
         if counts.is_empty() { "" } else { ": " },
         counts.join(", ")

@@ -280,7 +280,9 @@ fn the_json_has_every_list() {
     });
     stand.drift().set("output", "markdown").exit(0).stdout_contains(&[
         "### gitoggle drift",
-        "<b>drifted</b> <code>shop/prod/pay</code>",
+        // What changed is outside of the fold.
+        "* **drifted** ` shop/prod/pay `: rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)\n\n\
+         <details><summary><b>drifted</b> <code>shop/prod/pay</code></summary>",
         "` hotfix `",
     ]);
 }
