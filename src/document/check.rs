@@ -171,7 +171,7 @@ checks! {
 /// The help on a percentage rollout, in any notation.
 pub(super) static ROLLOUT: LazyLock<String> = LazyLock::new(|| {
     let needs = needs_split();
-    format!("write a split, such as `split: {{ \"on\": 25, \"off\": 75 }}`{needs}")
+    format!("write a split, such as `split: {{ \"on\": …, \"off\": … }}`{needs}")
 });
 
 /// Returns the end of the help on a split.
@@ -184,7 +184,7 @@ pub(super) const NOW: &str =
     "to compare the current time, name an attribute that users do not have, such as `subject: now`";
 
 /// The help on a rule without conditions in which another key may stand for them.
-pub(super) const CONDITIONS: &str = "write what the rule compares, such as `conditions: [{ type: string, subject: country, predicate: is one of, objects: [\"AT\"] }]`";
+pub(super) const CONDITIONS: &str = "write what the rule compares, such as `conditions: [{ type: …, subject: …, predicate: …, objects: […] }]`";
 
 pub(super) const SERVE_FORMS: &str = "write `{ select: 0 }` or `{ variation: \"name\" }`";
 

@@ -48,11 +48,10 @@ impl ComparedObject {
         };
         let is_side = key != "predicate";
         let either = |object: &str| match is_alone {
-            true => format!(
-                "write `{object}` if `{own}` is meant, or {} for this range",
-                self.between(has_between)
-            ),
-            false => format!("write `{object}` if `{own}` is meant, or a rule for each of these comparisons"),
+            true => {
+                format!("write {object} if `{own}` is meant, or {} for this range", self.between(has_between))
+            }
+            false => format!("write {object} if `{own}` is meant, or a rule for each of these comparisons"),
         };
         match (self, own) {
             (Self::With("=" | "!=", object), "!=") => alone(object),
@@ -68,7 +67,13 @@ impl ComparedObject {
                 self.between(has_between)
             ),
             (Self::With(sign, object), own) if *sign == own => alone(object),
-            (Self::With("=" | "!=", object), _) if is_side || own != "=" => alone(object),
+            (Self::With("=", object), _) if is_side || own != "=" => alone(object),
+            // What is denied and what the predicate says are not the same.
+            (Self::With("!=", object), ">" | ">=" | "<" | "<=") if !is_side => {
+                let other = with("!=", object);
+                format!("{} if `{own}` is meant, or {}", alone(object), &other["write ".len()..])
+            }
+            (Self::With("!=", object), _) if is_side || own != "=" => alone(object),
             (Self::With(sign, object), ">" | ">=" | "<" | "<=") if is_alone => {
                 let (predicate, object) = (with(sign, object), alone(object));
                 match sign.chars().next() == own.chars().next() {
@@ -78,8 +83,10 @@ impl ComparedObject {
             }
             (Self::With(sign, object), _) => with(sign, object),
             // Both bounds are written, so the one that is dropped was meant, too.
-            (Self::Range { low, is_open: false, .. }, ">=") if !is_side => either(low),
-            (Self::Range { high, is_open: false, .. }, "<=") if !is_side => either(high),
+            (Self::Range { low, .. }, ">=" | "<") if !is_side => either(&format!("`{low}`")),
+            (Self::Range { high, is_open: false, .. }, ">" | "<=") if !is_side => either(&format!("`{high}`")),
+            (Self::Range { high, .. }, ">") if !is_side && is_alone => either(&format!("`{key}: \">=\", {list}: [{}]`", quoted(high))),
+            (Self::Range { high, .. }, "<=") if !is_side && is_alone => either(&format!("`{key}: \"<\", {list}: [{}]`", quoted(high))),
             (Self::Range { low, .. }, ">=" | "<") => alone(low),
             (Self::Range { high, is_open: false, .. }, ">" | "<=") => alone(high),
             (Self::Range { high, .. }, ">") => with(">=", high),
@@ -119,6 +126,7 @@ mod tests {
         let (closed, open) = (range(false), range(true));
         let between = "`predicate: between, leftPredicate: \">=\", objects: [\"18\"], rightPredicate: \"<=\", \
                        rightObjects: [\"25\"]` for this range";
+        let below = between.replace("<=", "<");
         for (compared, own, expected) in [
             (&at_least(), "=", "write `predicate: \">=\", objects: [\"18\"]`"),
             (&at_least(), "!=", "write `predicate: \"<\", objects: [\"18\"]`"),
@@ -133,12 +141,27 @@ mod tests {
                 "write `predicate: \"!=\", objects: [\"18\"]`",
             ),
             (&ComparedObject::With("=", "18".to_owned()), ">", "write `18`"),
+            (
+                &ComparedObject::With("!=", "18".to_owned()),
+                ">",
+                "write `18` if `>` is meant, or `predicate: \"!=\", objects: [\"18\"]`",
+            ),
             (&closed, ">=", &format!("write `18` if `>=` is meant, or {between}")),
-            (&closed, "<", "write `18`"),
-            (&closed, ">", "write `25`"),
+            (&closed, "<", &format!("write `18` if `<` is meant, or {between}")),
+            (&closed, ">", &format!("write `25` if `>` is meant, or {between}")),
             (&closed, "<=", &format!("write `25` if `<=` is meant, or {between}")),
-            (&open, ">", "write `predicate: \">=\", objects: [\"25\"]`"),
-            (&open, "<=", "write `predicate: \"<\", objects: [\"25\"]`"),
+            (&open, ">=", &format!("write `18` if `>=` is meant, or {below}")),
+            (&open, "<", &format!("write `18` if `<` is meant, or {below}")),
+            (
+                &open,
+                ">",
+                &format!("write `predicate: \">=\", objects: [\"25\"]` if `>` is meant, or {below}"),
+            ),
+            (
+                &open,
+                "<=",
+                &format!("write `predicate: \"<\", objects: [\"25\"]` if `<=` is meant, or {below}"),
+            ),
         ] {
             let beside = Beside { predicate: own, ..Beside::EQUAL };
             assert_eq!(compared.help(beside), expected, "{own} {compared:?}");

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use super::finding::{Diagnostic, Finding, Spot, did_you_mean, shown};
 use super::foreign::{self, ReadVariations};
+use super::keys::EXPECTATION;
 use super::node::{Node, NodeKind, PathStep, Span, scalar};
 use super::shape::{Field, ShapeReader, first_line_of};
-use super::{Severity, check, conflict_marker, finding, is_empty, meant, shape, syntax, text};
+use super::{Severity, check, conflict_marker, evident, finding, is_empty, meant, shape, syntax, text};
 use crate::model::{Blob, Variation, seconds, time_help};
 
 /// What a toggle must serve to a user.
@@ -54,7 +55,8 @@ pub(crate) fn expectations(path: &str, content: &Blob, variations: Option<&[Vari
             let read = variations.map(ReadVariations::of_toggle).unwrap_or_default();
             let mut reader = ShapeReader::new(&mut findings);
             reader.variations = read;
-            list = reader.expectations(root, variations);
+            let joined = evident::expectations(root, reader.findings);
+            list = reader.expectations(joined.as_ref().unwrap_or(root), variations);
         }
         _ if findings.is_empty() => findings.push(
             Finding::new(&check::EMPTY_DOCUMENT, Spot::WholeFile, "this file contains no expectation")
@@ -141,8 +143,7 @@ impl ShapeReader<'_> {
         item: &Field<'_>,
         variations: Option<&[Variation]>,
     ) -> Option<(Expectation, Span)> {
-        let known = ["name", "given", "key", "at", "serves"];
-        let Some(fields) = self.fields(item.node, item.key, "an expectation", &known) else {
+        let Some(fields) = self.fields(item.node, item.key, "an expectation", EXPECTATION) else {
             let help = "write its parts, such as `{ name: adults, given: { age: 20 }, serves: \"on\" }`";
             self.wrong_type(item, "a list of mappings", Some(help));
             return None;
@@ -211,6 +212,11 @@ impl ShapeReader<'_> {
             let attribute = Field { name: &name, key: key.span, node };
             let absent =
                 format!("remove it for a user without it, or write `{}: \"\"` for empty text", shown(&name));
+            if matches!(&node.kind, NodeKind::Mapping(entries) if foreign::is_compared(entries)) {
+                let help = format!("write the one value that this user has: `{}: …`", shown(&name));
+                self.wrong_value(&attribute, "text", help);
+                continue;
+            }
             let Some(value) = self.text_or(&attribute, &absent) else {
                 continue;
             };

@@ -11,7 +11,9 @@ pub(super) const SIMPLE_CONDITION: &[&str] = &["type", "subject", "predicate", "
 pub(super) const SERVE: &[&str] = &["select", "variation", "split"];
 pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
 pub(super) const PREREQUISITE: &[&str] = &["key", "value", "type"];
+pub(super) const EXPECTATION: &[&str] = &["name", "given", "key", "at", "serves"];
 
+/// Those of a document.
 const ALL: [&[&str]; 7] = [DOCUMENT, CONTENT, RULE, CONDITION, SERVE, VARIATION, PREREQUISITE];
 
 /// Returns whether a key occurs anywhere in a document.

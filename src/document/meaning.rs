@@ -241,7 +241,9 @@ impl MeaningChecker {
         };
         let list = at.key("variations");
         let all = variations.iter().enumerate();
-        for (index, variation) in all.filter(|(index, _)| !is_served[*index]) {
+        // An item that cannot be read has its own finding.
+        let is_read = |variation: &RawVariation| variation.name.is_some() || variation.value.is_some();
+        for (index, variation) in all.filter(|(index, one)| !is_served[*index] && is_read(one)) {
             let message = match variation.name.as_deref() {
                 None | Some("") => format!("variation {index}, which has no name, is never served"),
                 Some(name) => format!("variation `{}` is never served", shown(name)),
@@ -490,76 +492,81 @@ impl ServeChecker<'_> {
     }
 
     fn split(&mut self, split: Option<&RawSplit>, error: SplitError, at: &At<'_>) {
-        match (error, split) {
+        let finding = match (error, split) {
             (SplitError::Variation(index, error), Some(RawSplit::ByName(shares))) => {
-                self.name(&shares[index].0, error, Part::Key, &at.entry(index));
+                return self.name(&shares[index].0, error, Part::Key, &at.entry(index));
             }
-            (SplitError::Share(index), Some(RawSplit::ByName(shares))) => {
-                let message = format!("`{}` is not a percentage", shown(&shares[index].1.0));
-                let all: Vec<&str> = shares.iter().map(|(_, share)| share.0.as_str()).collect();
-                let one = |share: f64| format!("write `{share}`");
-                let rounded = meant::percentages(&all).map(|all| one(all[index]));
-                // In another unit, all of them are to be replaced.
-                let help = rounded.or_else(|| self.in_percent(shares));
-                let help = help.or_else(|| meant::percentage(all[index]).map(one)).unwrap_or_else(|| {
-                    "write a number from 0 to 100 with at most two decimals, such as `12.5`".to_owned()
-                });
-                let finding = at.entry(index).finding(&check::SPLIT_SHARE, Part::Value, message);
-                add(self.findings, finding.help(help));
-            }
-            (SplitError::Share(index), Some(RawSplit::ByIndex(weights))) => {
-                let weight = &weights[index].0;
-                let message = format!("`{}` is not a weight", shown(weight));
-                let mut help = self.in_hundredths(weights).unwrap_or_else(|| {
-                    "write hundredths of a percent from 0 to 10000, or percentages by name, such as \
-                     `split: { \"on\": 12.5, \"off\": 87.5 }`"
-                        .to_owned()
-                });
-                if weight.starts_with('-') {
-                    help = format!("{help}; {STOPS}");
-                }
-                let finding = at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message);
-                add(self.findings, finding.help(help));
-            }
-            (SplitError::TooMany(index), _) => {
-                let message =
-                    format!("this weight is number {}, but there are only {index} variations", index + 1);
-                let finding = at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message);
-                let halves = match split {
-                    // Each decimal comma ends an item.
-                    Some(RawSplit::ByIndex(weights)) if weights.len() == 2 * index => {
-                        let halves =
-                            weights.chunks(2).map(|pair| Text(format!("{},{}", pair[0].0, pair[1].0)));
-                        self.in_hundredths(&halves.collect::<Vec<_>>())
-                    }
-                    _ => None,
-                };
-                let help = halves.unwrap_or_else(|| {
-                    "write one weight for each variation, or percentages by name".to_owned()
-                });
-                add(self.findings, finding.help(help));
-            }
-            (SplitError::Sum(sum), split) => {
-                let sum_in_percent = u32::try_from(sum).map_or_else(|_| "more than 100".to_owned(), percent);
-                let message = match split {
-                    Some(RawSplit::ByIndex(_)) => format!("the weights add up to {sum}, not {WHOLE}"),
-                    _ => format!("the percentages add up to {sum_in_percent}, not 100"),
-                };
-                let help = match split {
-                    Some(RawSplit::ByIndex(weights)) => self.in_hundredths(weights),
-                    Some(RawSplit::ByName(shares)) => self.in_percent(shares),
-                    None => None,
-                };
-                let help = help.unwrap_or_else(|| {
-                    "every user needs a variation, and no user can have two: give the rest to one of them"
-                        .to_owned()
-                });
-                let finding = at.finding(&check::SPLIT_SUM, Part::Key, message);
-                add(self.findings, finding.help(help));
-            }
+            (SplitError::Share(index), Some(RawSplit::ByName(shares))) => self.share(shares, index, at),
+            (SplitError::Share(index), Some(RawSplit::ByIndex(weights))) => self.weight(weights, index, at),
+            (SplitError::TooMany(index), _) => self.too_many(split, index, at),
+            (SplitError::Sum(sum), _) => self.sum(split, sum, at),
             // The others belong to a split by name.
-            (SplitError::Variation(..) | SplitError::Share(_), _) => {}
+            (SplitError::Variation(..) | SplitError::Share(_), _) => return,
+        };
+        add(self.findings, finding);
+    }
+
+    /// Returns the finding on a share that is not a percentage.
+    fn share(&self, shares: &[(String, Text)], index: usize, at: &At<'_>) -> Finding {
+        let message = format!("`{}` is not a percentage", shown(&shares[index].1.0));
+        let all: Vec<&str> = shares.iter().map(|(_, share)| share.0.as_str()).collect();
+        let one = |share: f64| format!("write `{share}`");
+        let rounded = meant::percentages(&all).map(|all| one(all[index]));
+        // In another unit, all of them are to be replaced.
+        let help = rounded.or_else(|| self.in_percent(shares));
+        let help = help.or_else(|| meant::percentage(all[index]).map(one)).unwrap_or_else(|| {
+            "write a number from 0 to 100 with at most two decimals, such as `12.5`".to_owned()
+        });
+        at.entry(index).finding(&check::SPLIT_SHARE, Part::Value, message).help(help)
+    }
+
+    /// Returns the finding on a weight that is not one.
+    fn weight(&self, weights: &[Text], index: usize, at: &At<'_>) -> Finding {
+        let weight = &weights[index].0;
+        let message = format!("`{}` is not a weight", shown(weight));
+        let mut help = self.in_hundredths(weights).unwrap_or_else(|| {
+            "write hundredths of a percent from 0 to 10000, or percentages by name, such as \
+             `split: { \"on\": 12.5, \"off\": 87.5 }`"
+                .to_owned()
+        });
+        if weight.starts_with('-') {
+            help = format!("{help}; {STOPS}");
         }
+        at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message).help(help)
+    }
+
+    /// Returns the finding on the first weight beyond the last variation.
+    fn too_many(&self, split: Option<&RawSplit>, index: usize, at: &At<'_>) -> Finding {
+        let message = format!("this weight is number {}, but there are only {index} variations", index + 1);
+        let halves = match split {
+            // Each decimal comma ends an item.
+            Some(RawSplit::ByIndex(weights)) if weights.len() == 2 * index => {
+                let halves = weights.chunks(2).map(|pair| Text(format!("{},{}", pair[0].0, pair[1].0)));
+                self.in_hundredths(&halves.collect::<Vec<_>>())
+            }
+            _ => None,
+        };
+        let help = halves
+            .unwrap_or_else(|| "write one weight for each variation, or percentages by name".to_owned());
+        at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message).help(help)
+    }
+
+    /// Returns the finding on shares that are not the whole.
+    fn sum(&self, split: Option<&RawSplit>, sum: u64, at: &At<'_>) -> Finding {
+        let sum_in_percent = u32::try_from(sum).map_or_else(|_| "more than 100".to_owned(), percent);
+        let message = match split {
+            Some(RawSplit::ByIndex(_)) => format!("the weights add up to {sum}, not {WHOLE}"),
+            _ => format!("the percentages add up to {sum_in_percent}, not 100"),
+        };
+        let help = match split {
+            Some(RawSplit::ByIndex(weights)) => self.in_hundredths(weights),
+            Some(RawSplit::ByName(shares)) => self.in_percent(shares),
+            None => None,
+        };
+        let help = help.unwrap_or_else(|| {
+            "every user needs a variation, and no user can have two: give the rest to one of them".to_owned()
+        });
+        at.finding(&check::SPLIT_SUM, Part::Key, message).help(help)
     }
 
     /// Returns the help on weights in another unit; none if they are not all of any.

@@ -236,7 +236,7 @@ impl File<'_> {
         let root = evident.as_ref().or(tree.root.as_ref());
         match root.filter(|root| !is_empty(root)) {
             Some(root) => {
-                document = shape::document(root, &mut findings);
+                document = shape::document(self.path, root, &mut findings);
                 findings.extend(meaning::check(&document, self.kind, self.sdks));
             }
             None if findings.is_empty() => findings.push(empty_document()),

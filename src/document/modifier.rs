@@ -5,82 +5,125 @@
 
 use super::dialects;
 use super::finding::shown;
-use super::foreign::ForeignKey;
+use super::foreign::{ForeignKey, names};
 use super::keys::SIMPLE_CONDITION;
 use super::meant;
 use super::node::{Node, NodeKind, field, scalar};
 
+/// Keys of a switch in lower case, without `_` and `-`: of what is in use, and of what is not.
+const IN_USE: &[&str] = &["active", "enabled", "isactive", "isenabled", "on", "state", "status"];
+const NOT_IN_USE: &[&str] = &["disable", "disabled", "inactive", "isdisabled", "off"];
+
+/// Keys of a rule that is not in use, besides these.
+const PAUSED: &[&str] = &["archived", "paused", "skip", "suspended"];
+
+/// Keys of a condition that are attributes rather than switches.
+const ATTRIBUTES: &[&str] = &["isactive", "off", "on", "state", "status"];
+
+/// Keys that say how many conditions of a rule must match.
+const QUANTIFIERS: &[&str] = &[
+    "combinator",
+    "combine",
+    "conditionoperator",
+    "conditionsoperator",
+    "conjunction",
+    "logic",
+    "logicaloperator",
+    "match",
+    "matches",
+    "matchmode",
+    "matchtype",
+    "mode",
+    "op",
+    "operator",
+    "quantifier",
+    "segmentoperator",
+];
+
 /// Returns what a key means that changes what `what` matches, beside the other entries of its mapping. `plain` is
 /// the key in lower case, without `_` and `-`.
 pub(super) fn key(what: &str, plain: &str, value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
-    match (what, plain) {
-        ("a condition", word) if is_negation(word) && !is_of_mappings(value) => Some(negation(value, beside)),
-        ("a prerequisite", word) if is_negation(word) => Some(other_value(truth(value), beside)),
-        ("a prerequisite", "predicate" | "operator" | "op" | "comparator" | "comparison") => {
+    match what {
+        "a condition" => of_condition(plain, value, beside),
+        "a prerequisite" => of_prerequisite(plain, value, beside),
+        "a rule" => of_rule(plain, value, beside),
+        _ => None,
+    }
+}
+
+fn of_condition(plain: &str, value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
+    let is_alone = beside.len() == 1;
+    if is_of_mappings(value) {
+        let help = Quantifier::of(plain)?.help().to_owned();
+        return Some(ForeignKey { help, stands_for: if is_alone { SIMPLE_CONDITION } else { &[] } });
+    }
+    if is_negation(plain) {
+        return Some(negation(value, beside));
+    }
+    if let Some(is_on) = is_on(plain, value) {
+        let is_attribute = is_alone || ATTRIBUTES.contains(&plain);
+        return (!is_attribute).then(|| switch("a condition", is_on));
+    }
+    ignores_case(plain, value).map(|is_ignored| case(is_ignored, beside))
+}
+
+fn of_prerequisite(plain: &str, value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
+    match plain {
+        word if is_negation(word) => Some(other_value(truth(value), beside)),
+        "predicate" | "operator" | "op" | "comparator" | "comparison" => {
             Some(compared_value(scalar(value)?, beside))
         }
-        ("a rule", word) if is_negation(word) => {
-            let help = match truth(value) {
-                Some(false) => "remove it: nothing reverses a rule here",
-                _ => REVERSED,
-            };
-            Some(ForeignKey::only(help))
+        _ => value_if(is_on(plain, value)?, beside),
+    }
+}
+
+fn of_rule(plain: &str, value: &Node, beside: &[(Node, Node)]) -> Option<ForeignKey> {
+    if is_negation(plain) {
+        let is_set = truth(value) != Some(false);
+        return Some(ForeignKey::only(if is_set {
+            REVERSED
+        } else {
+            "remove it: nothing reverses a rule here"
+        }));
+    }
+    let is_paused = || if PAUSED.contains(&plain) { truth(value) } else { None };
+    if let Some(is_on) = is_on(plain, value).or_else(|| Some(!is_paused()?)) {
+        return Some(switch("a rule", is_on));
+    }
+    if let Some(is_ignored) = ignores_case(plain, value) {
+        return Some(case_of_rule(is_ignored));
+    }
+    if QUANTIFIERS.contains(&plain) {
+        return Some(ForeignKey::only(Quantifier::of(scalar(value)?)?.help()));
+    }
+    let quantifier = Quantifier::of(plain).filter(|_| is_of_mappings(value))?;
+    let help = match quantifier {
+        Quantifier::All if field(beside, "conditions").is_none() => {
+            let name =
+                beside.iter().filter_map(|(key, _)| scalar(key)).find(|key| names::plain(key) == plain);
+            format!("write `conditions` instead of `{}`", shown(name.unwrap_or(plain)))
         }
-        ("a prerequisite", "enabled" | "isenabled" | "on" | "active" | "state" | "status") => {
-            value_if(truth(value)?, beside)
-        }
-        ("a prerequisite", "disabled" | "isdisabled" | "off" | "inactive") => {
-            value_if(!truth(value)?, beside)
-        }
-        ("a rule", "enabled" | "isenabled" | "on" | "active" | "state" | "status") => {
-            Some(switch(what, truth(value)?))
-        }
-        (
-            "a rule",
-            "archived" | "disabled" | "disable" | "isdisabled" | "off" | "inactive" | "paused" | "skip"
-            | "suspended",
-        ) => Some(switch(what, !truth(value)?)),
-        ("a rule", "caseinsensitive" | "iscaseinsensitive" | "ignorecase" | "ignorescase") => {
-            Some(case_of_rule(truth(value)?))
-        }
-        ("a rule", "casesensitive" | "iscasesensitive" | "matchcase") => Some(case_of_rule(!truth(value)?)),
-        // Alone, it is an attribute.
-        ("a condition", "enabled" | "isenabled" | "active") if beside.len() > 1 => {
-            Some(switch(what, truth(value)?))
-        }
-        ("a condition", "disabled" | "disable" | "isdisabled" | "inactive") if beside.len() > 1 => {
-            Some(switch(what, !truth(value)?))
-        }
-        ("a condition", "caseinsensitive" | "iscaseinsensitive" | "ignorecase" | "ignorescase") => {
-            Some(case(truth(value)?, beside))
-        }
-        ("a condition", "casesensitive" | "iscasesensitive" | "matchcase") => {
-            Some(case(!truth(value)?, beside))
-        }
-        (
-            "a rule",
-            "match" | "matches" | "matchtype" | "matchmode" | "operator" | "op" | "logic" | "logicaloperator"
-            | "combinator" | "combine" | "conjunction" | "mode" | "quantifier" | "segmentoperator"
-            | "conditionoperator" | "conditionsoperator",
-        ) => Some(ForeignKey::only(Quantifier::of(scalar(value)?)?.help())),
-        ("a rule", _) if is_of_mappings(value) => {
-            let help = match Quantifier::of(plain)? {
-                Quantifier::All if field(beside, "conditions").is_none() => {
-                    let is_own = |key: &&str| {
-                        let letters = key.chars().filter(|c| !matches!(c, '_' | '-'));
-                        letters.flat_map(char::to_lowercase).eq(plain.chars())
-                    };
-                    let name = beside.iter().filter_map(|(key, _)| scalar(key)).find(is_own);
-                    format!("write `conditions` instead of `{}`", shown(name.unwrap_or(plain)))
-                }
-                quantifier => quantifier.help().to_owned(),
-            };
-            Some(ForeignKey { help, stands_for: &["conditions"] })
-        }
-        ("a condition", _) if is_of_mappings(value) => {
-            let help = Quantifier::of(plain)?.help().to_owned();
-            Some(ForeignKey { help, stands_for: if beside.len() == 1 { SIMPLE_CONDITION } else { &[] } })
-        }
+        quantifier => quantifier.help().to_owned(),
+    };
+    Some(ForeignKey { help, stands_for: &["conditions"] })
+}
+
+/// Returns whether a key in lower case, without `_` and `-`, is that of a switch.
+pub(super) fn is_switch(plain: &str) -> bool {
+    IN_USE.contains(&plain) || NOT_IN_USE.contains(&plain)
+}
+
+/// Returns whether a switch is on, given its key in lower case, without `_` and `-`; none if it is not one.
+pub(super) fn is_on(plain: &str, value: &Node) -> Option<bool> {
+    let is_on = !NOT_IN_USE.contains(&plain);
+    truth(value).filter(|_| is_switch(plain)).map(|value| value == is_on)
+}
+
+/// Returns whether upper and lower case are the same, if a key says so or the opposite.
+fn ignores_case(plain: &str, value: &Node) -> Option<bool> {
+    match plain {
+        "caseinsensitive" | "iscaseinsensitive" | "ignorecase" | "ignorescase" => truth(value),
+        "casesensitive" | "iscasesensitive" | "matchcase" => Some(!truth(value)?),
         _ => None,
     }
 }

@@ -112,6 +112,11 @@ impl Node {
     }
 }
 
+/// Returns whether nobody sees `c` at the end of a text.
+pub(super) fn is_hidden(c: char) -> bool {
+    is_unseen(c) || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+}
+
 /// One step of a path through a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum PathStep {

@@ -2,7 +2,7 @@
 
 use crate::document::check::{self, quoted};
 use crate::document::finding::{Finding, add};
-use crate::document::keys::{CONDITION, PREREQUISITE, RULE, VARIATION};
+use crate::document::keys::{CONDITION, EXPECTATION, PREREQUISITE, RULE, VARIATION};
 use crate::document::node::{Node, NodeKind, scalar};
 use crate::model::listed;
 
@@ -11,6 +11,7 @@ type ListRow = (&'static str, &'static str, &'static [&'static str], &'static [&
 
 const LISTS: &[ListRow] = &[
     ("conditions", "condition", CONDITION, &["type", "predicate", "objects"]),
+    ("expectations", "expectation", EXPECTATION, &["name", "serves"]),
     ("prerequisites", "prerequisite", PREREQUISITE, PREREQUISITE),
     ("rules", "rule", RULE, RULE),
     ("variations", "variation", VARIATION, &["name", "value"]),

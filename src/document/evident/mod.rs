@@ -18,6 +18,14 @@ pub(super) fn evident(root: &Node, service: ServiceKind, findings: &mut Vec<Find
     part("", root, service, findings)
 }
 
+/// Returns a list of expectations with those put together that have a dash before each key, and adds a finding for each;
+/// none if there are none.
+pub(super) fn expectations(root: &Node, findings: &mut Vec<Finding>) -> Option<Node> {
+    let NodeKind::Sequence(items) = &root.kind else { return None };
+    let kind = NodeKind::Sequence(dashes::joined("expectations", items, findings)?);
+    Some(Node { id: root.id, span: root.span, raw: root.raw.clone(), kind })
+}
+
 /// Returns the value of the key `name`, or an item of its list, with what is put together; none if nothing is.
 fn part(name: &str, node: &Node, service: ServiceKind, findings: &mut Vec<Finding>) -> Option<Node> {
     let own = match &node.kind {

@@ -157,7 +157,9 @@ pub(super) fn is_plain(text: &str) -> bool {
     let is_sign = text.starts_with(signs)
         || text.contains('*')
         || [" or ", " not "].iter().any(|word| lower.contains(word))
-        || WORDS.iter().any(|word| lower.starts_with(word));
+        || WORDS.iter().any(|word| lower.starts_with(word))
+        || ["all", "any", "anyone", "everyone", "none"].contains(&lower.as_str())
+        || text.starts_with('-') && !takes("number", text);
     !text.is_empty() && !is_sign && meant::compared_number(text).is_none()
 }
 

@@ -1,12 +1,14 @@
 //! Keys of `content`, and those that belong there or beside it, in the notation of another tool.
 
-use super::names::{first_of, meant_field, own_of, plain};
+use super::names::{first_of, is_note, meant_field, own_of, plain};
 use super::restriction::Restriction;
+use super::serve::{needs, serve};
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::finding::shown;
-use crate::document::keys::{CONTENT, PREREQUISITE, RULE, SIMPLE_CONDITION, VARIATION};
-use crate::document::modifier::truth;
-use crate::document::node::{Node, NodeKind, field, scalar};
+use crate::document::keys::{CONTENT, PREREQUISITE, RULE, SERVE, SIMPLE_CONDITION, VARIATION};
+use crate::document::modifier::{is_on, is_switch, truth};
+use crate::document::node::{Node, NodeKind, Style, field, scalar};
+use crate::model::closest;
 
 /// Keys that change what is served at some time.
 const SCHEDULES: &[&str] = &[
@@ -34,7 +36,7 @@ const OVERRIDES: &[&str] =
 
 impl UnknownKey<'_> {
     /// Returns what a key of `content` means that decides who is served what, or when: a part of a rule.
-    pub(super) fn in_content(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+    pub(super) fn of_rules_in_content(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         const RULES: &[&str] = &["rules"];
         let rule = own_of("a rule", self.plain);
         let help = match Restriction::of(self.plain, self.value) {
@@ -63,6 +65,68 @@ impl UnknownKey<'_> {
             None => return None,
         };
         Some(ForeignKey { help, stands_for: RULES })
+    }
+
+    /// Returns the serve that a key of `content` means whose value names a variation, whatever another tool calls it: that
+    /// which the name of the key tells, or else the only one that is missing.
+    fn serve_of_content(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+        const BOTH: &[&str] = &["defaultServe", "disabledServe"];
+        /// Each is compared with all variations.
+        const MOST_COMPARED: usize = 20;
+        let serve = self.serve_written(variations)?;
+        let beside = first_of(self.beside);
+        let others: Vec<Option<&str>> = beside
+            .iter()
+            .take(MOST_COMPARED)
+            .filter_map(|(key, value)| Some((scalar(key)?, value)))
+            .filter(|(name, _)| *name != self.name)
+            .filter_map(|(name, value)| {
+                let key = UnknownKey { name, plain: &plain(name), value, ..*self };
+                key.serve_written(variations).map(|_| told(key.plain))
+            })
+            .collect();
+        let is_missing =
+            |own: &&&str| meant_field(beside, self.what, own).is_none() && !others.contains(&Some(**own));
+        let missing: Vec<&&str> = BOTH.iter().filter(is_missing).collect();
+        let own = match (told(self.plain), missing.as_slice()) {
+            (Some(told), _) => BOTH.iter().find(|own| **own == told)?,
+            (None, [own]) if !others.contains(&None) => own,
+            (None, []) => return None,
+            (None, _) => {
+                let help = "write it as `defaultServe: …` or as `disabledServe: …`, whichever it means, and add the other";
+                return Some(ForeignKey { help: help.to_owned(), stands_for: BOTH });
+            }
+        };
+        if let Some(help) = self.kept(own) {
+            return Some(ForeignKey::only(help));
+        }
+        let help = format!("write `{own}: {serve}` instead{}", needs(&serve));
+        Some(ForeignKey { help, stands_for: std::slice::from_ref(own) })
+    }
+
+    /// Returns the serve that the value of a key of `content` is: the name of a variation, or a mapping with one. If the
+    /// name of the key tells a serve, the value can also be that of a variation.
+    fn serve_written(&self, variations: &ReadVariations) -> Option<String> {
+        let is_of_others = CONTENT.contains(&self.name)
+            || !is_switch(self.plain) && closest(self.name, CONTENT.iter().copied()).is_some()
+            || own_of(self.what, self.plain).is_some()
+            || own_of("a rule", self.plain) == Some(&"conditions")
+            || own_of("a rule", self.plain).is_some() && self.is_of_a_rule()
+            || is_note(self.what, self.plain);
+        let told = told(self.plain);
+        let is_served = match &self.value.kind {
+            // `off: on` is a switch.
+            NodeKind::Scalar(text, style) if is_switch(self.plain) => {
+                told.is_some() && *style == Style::Quoted && variations.has(text)
+            }
+            NodeKind::Scalar(text, _) => told.is_some() || variations.has(text),
+            NodeKind::Mapping(entries) => {
+                told.is_some()
+                    || matches!(entries.as_slice(), [(key, _)] if scalar(key).is_some_and(|key| SERVE.contains(&key)))
+            }
+            NodeKind::Refused | NodeKind::Sequence(_) => false,
+        };
+        if is_of_others || !is_served { None } else { serve(self.value, variations) }
     }
 
     /// Returns whether the only rule of a `content` has no list of rules around it.
@@ -116,7 +180,7 @@ impl UnknownKey<'_> {
         let key = UnknownKey { what: "`content`", ..*self };
         // What is already in `content` decides whether it has rules.
         let beside = first_of(if inner.is_empty() { self.beside } else { inner });
-        if let Some(found) = (UnknownKey { beside, ..key }).in_content(variations) {
+        if let Some(found) = (UnknownKey { beside, ..key }).of_rules_in_content(variations) {
             return Some(found);
         }
         let found = key.renamed(variations)?;
@@ -191,35 +255,59 @@ fn not_missing(what: &str, name: &str, item: &[(Node, Node)]) -> &'static [&'sta
     }
 }
 
-/// Returns the `disabled` that a switch of the whole toggle means.
-pub(super) fn disabled(plain: &str, value: &Node) -> Option<bool> {
-    match plain {
-        "enabled" | "isenabled" | "on" | "active" | "isactive" | "state" | "status" => Some(!truth(value)?),
-        "disabled" | "disable" | "isdisabled" | "off" | "inactive" => truth(value),
-        _ => None,
-    }
+/// Returns the help on a key of `content` that is more than one of its parts in another notation: a serve, or a switch of
+/// the whole toggle. `disabled` is that of the document.
+pub(in crate::document) fn in_content(
+    name: &str,
+    value: &Node,
+    beside: &[(Node, Node)],
+    disabled: Option<&Node>,
+    variations: &ReadVariations,
+) -> Option<ForeignKey> {
+    let what = "`content`";
+    let key = UnknownKey { what, name, plain: &plain(name), value, beside };
+    key.serve_of_content(variations).or_else(|| switch(what, name, value, disabled))
 }
 
-/// Returns the help on a switch of the whole toggle in `content`, beside which a document has `own`.
-pub(in crate::document) fn switch(name: &str, value: &Node, own: Option<&Node>) -> Option<ForeignKey> {
-    let disabled = disabled(&plain(name), value)?;
-    Some(ForeignKey::only(match own {
+/// Returns the help on a switch of the whole toggle in `what`: a document, or its `content`. `own` is the `disabled` of the
+/// document.
+pub(super) fn switch(what: &str, name: &str, value: &Node, own: Option<&Node>) -> Option<ForeignKey> {
+    let disabled = !is_on(&plain(name), value)?;
+    let (below, beside, here) = match what {
+        "a document" => ("", "", "here"),
+        _ => (", beside `content`, not below", " beside `content`", "beside `content`"),
+    };
+    let help = match own {
         None if name == "disabled" => "write it beside `content`, not below".to_owned(),
-        None => format!("write `disabled: {disabled}` instead, beside `content`, not below"),
+        None => format!("write `disabled: {disabled}` instead{below}"),
         Some(own) if truth(own) == Some(disabled) => {
-            format!("remove it: `disabled: {disabled}` beside `content` says the same")
+            format!("remove it: `disabled: {disabled}`{beside} says the same")
         }
         Some(_) => format!(
-            "keep one of the two: `{}` means `disabled: {disabled}`, and `disabled` is beside `content` as well",
+            "keep one of the two: `{}` means `disabled: {disabled}`, and `disabled` is {here} as well",
             shown(name)
         ),
-    }))
+    };
+    let stands_for: &[_] = if own.is_none() { &["disabled"] } else { &[] };
+    Some(ForeignKey { help, stands_for })
+}
+
+/// Returns the serve that a part of a key in lower case, without `_` and `-`, tells.
+fn told(plain: &str) -> Option<&'static str> {
+    const DISABLED: &[&str] = &["off", "disabled"];
+    const DEFAULT: &[&str] = &["fallback", "fallthrough", "default", "everyone", "else", "otherwise"];
+    let has = |words: &[&str]| words.iter().any(|word| plain.contains(word));
+    match (has(DISABLED), has(DEFAULT)) {
+        (true, _) => Some("disabledServe"),
+        (false, true) => Some("defaultServe"),
+        (false, false) => None,
+    }
 }
 
 /// Returns whether `content` has a switch of the whole toggle.
 pub(in crate::document) fn has_switch(content: &Node) -> bool {
     let NodeKind::Mapping(entries) = &content.kind else { return false };
-    entries.iter().any(|(key, value)| scalar(key).is_some_and(|name| disabled(&plain(name), value).is_some()))
+    entries.iter().any(|(key, value)| scalar(key).is_some_and(|name| is_on(&plain(name), value).is_some()))
 }
 
 fn is_list_of_conditions(value: &Node) -> bool {

@@ -2,7 +2,8 @@
 //! and a whole user with the key and the attributes.
 
 use super::names::{meant_field, own_of, plain};
-use super::{ForeignKey, ReadVariations, UnknownKey};
+use super::{ForeignKey, ReadVariations, UnknownKey, restriction};
+use crate::document::dialects;
 use crate::document::finding::shown;
 use crate::document::meant::{short, unquoted};
 use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
@@ -174,6 +175,7 @@ fn only(entries: &[(Node, Node)]) -> Option<(&str, &Node)> {
 
 /// Returns whether a key says what is not served: `not_serves`, `servesNot`, `unexpected`, `!serves`.
 fn denies(name: &str) -> bool {
+    const AUXILIARIES: &[&str] = &["be", "do", "does", "equal", "get", "is", "must", "serves", "to", "will"];
     const DENIALS: &[&str] = &[
         "doesnot",
         "doesnt",
@@ -193,6 +195,12 @@ fn denies(name: &str) -> bool {
         "ne",
     ];
     let plain: String = plain(name).chars().filter(|c| !matches!(c, ' ' | '\'' | '’' | '$')).collect();
+    // `shouldNotBe`
+    let of_serves =
+        |word: &String| AUXILIARIES.contains(&word.as_str()) || own_of(WHAT, word) == Some(&"serves");
+    if restriction::undenied(name).is_some_and(|rest| !rest.is_empty() && rest.iter().all(of_serves)) {
+        return true;
+    }
     let is_serve = |rest: &str| rest == "serves" || own_of(WHAT, rest) == Some(&"serves");
     DENIALS.iter().any(|denial| {
         let rests = [plain.strip_prefix(denial), plain.strip_suffix(denial)];
@@ -264,7 +272,7 @@ fn is_part_of_user(key: &Node, value: &Node) -> bool {
 
 /// Returns whether other tools call the key of a user so.
 fn is_key(name: &str) -> bool {
-    matches!(plain(name).as_str(), "key" | "targetingkey" | "userkey")
+    matches!(plain(name).as_str(), "key" | "targetingkey" | "userid" | "userkey")
 }
 
 /// Returns what a mapping under this key in a user is.
@@ -274,6 +282,12 @@ fn level_of(name: &str) -> Option<Level> {
         "user" | "context" => Some(Level::User),
         _ => None,
     }
+}
+
+/// Returns whether a mapping compares or denies a value: `{ not: AT }`.
+pub(in crate::document) fn is_compared(entries: &[(Node, Node)]) -> bool {
+    let compares = |name: &str| denies(name) || !dialects::other_types("", name).is_empty();
+    only(entries).is_some_and(|(name, _)| compares(name))
 }
 
 /// Returns the key of a mapping with attributes that is among the attributes of `given`, and the help on it.

@@ -15,46 +15,59 @@ use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
 /// names alone.
 pub(in crate::document) fn list_of(field: &str, value: &Node) -> Option<String> {
     const SUCH_AS: &str = "list the values to serve, such as `variations: [{ name: \"off\", value: \"false\" }, { name: \"on\", value: \"true\" }]`";
-    let one = |name: &str, value: Option<&str>| match field {
-        "variations" => {
-            let value = value.unwrap_or(name);
-            format!("{{ name: {}, value: {} }}", quoted(&shown(name)), quoted(value))
-        }
-        _ => format!("{{ {} }}", prerequisite(name, value)),
-    };
-    let known: &[&str] = match field {
-        "variations" => VARIATION,
-        "prerequisites" => PREREQUISITE,
-        _ => return None,
-    };
-    let what = if field == "variations" { "a variation" } else { "a prerequisite" };
-    let is_named = |name: &str| !is_null(name);
-    let all: Option<Vec<String>> = match &value.kind {
-        NodeKind::Mapping(entries) if has_field(entries, what, known) => None,
-        NodeKind::Mapping(entries) => entries
-            .iter()
-            .map(|(name, value)| {
-                Some(one(scalar(name).filter(|name| is_named(name))?, Some(value_of(value)?)))
-            })
-            .collect(),
-        NodeKind::Sequence(items) => {
-            items.iter().map(|item| Some(one(scalar(item).filter(|name| !is_null(name))?, None))).collect()
-        }
-        NodeKind::Scalar(name, _) if field == "prerequisites" && !is_null(name) => {
-            Some(vec![one(name, None)])
-        }
-        NodeKind::Scalar(..) | NodeKind::Refused => None,
-    };
-    let is_short = |all: &Vec<String>| {
-        let length: usize = all.iter().map(String::len).sum();
-        !all.is_empty() && length <= 2 * meant::LONGEST
-    };
-    if let Some(all) = all.filter(is_short) {
-        return Some(format!("write a list: `{field}: [{}]`", all.join(", ")));
+    if let Some(FormOfList { list, otherwise }) = form_of_list(field, value) {
+        return Some(format!("write a list: `{list}`{otherwise}"));
     }
     let is_empty = matches!(&value.kind, NodeKind::Mapping(entries) if entries.is_empty());
     let is_text = matches!(&value.kind, NodeKind::Scalar(..));
     (field == "variations" && (is_empty || is_text)).then(|| SUCH_AS.to_owned())
+}
+
+/// A list of mappings, and what to write otherwise if that is not certain.
+pub(super) struct FormOfList {
+    pub(super) list: String,
+    pub(super) otherwise: String,
+}
+
+/// Returns the list that variations or prerequisites mean in another notation.
+pub(super) fn form_of_list(field: &str, value: &Node) -> Option<FormOfList> {
+    let one = |name: &str, value: Option<&str>| match field {
+        "variations" => {
+            let value = value.unwrap_or(name);
+            (format!("name: {}, value: {}", quoted(&shown(name)), quoted(value)), String::new())
+        }
+        _ => prerequisite(name, value),
+    };
+    let (what, known): (_, &[&str]) = match field {
+        "variations" => ("a variation", VARIATION),
+        "prerequisites" => ("a prerequisite", PREREQUISITE),
+        _ => return None,
+    };
+    let named = |node| scalar(node).filter(|name| !is_null(name));
+    let all: Vec<(String, String)> = match &value.kind {
+        NodeKind::Mapping(entries) if has_field(entries, what, known) => return None,
+        NodeKind::Mapping(entries) => entries
+            .iter()
+            .map(|(name, value)| Some(one(named(name)?, Some(value_of(value)?))))
+            .collect::<Option<_>>()?,
+        NodeKind::Sequence(items) => {
+            items.iter().map(|item| Some(one(named(item)?, None))).collect::<Option<_>>()?
+        }
+        NodeKind::Scalar(name, _) if field == "prerequisites" && !is_null(name) => vec![one(name, None)],
+        NodeKind::Scalar(..) | NodeKind::Refused => return None,
+    };
+    let length: usize = all.iter().map(|(item, _)| item.len()).sum();
+    if all.is_empty() || length > 2 * meant::LONGEST {
+        return None;
+    }
+    let mut uncertain = all.iter().filter(|(_, otherwise)| !otherwise.is_empty());
+    let otherwise = match (uncertain.next(), uncertain.next()) {
+        (None, _) => String::new(),
+        (Some((_, otherwise)), None) => otherwise.clone(),
+        _ => ", or the type and the value of each toggle that has no booleans".to_owned(),
+    };
+    let items: Vec<String> = all.into_iter().map(|(item, _)| format!("{{ {item} }}")).collect();
+    Some(FormOfList { list: format!("{field}: [{}]", items.join(", ")), otherwise })
 }
 
 /// Returns the help on a mapping in place of a list of mappings: the fields of one item, or items by their names.

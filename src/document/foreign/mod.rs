@@ -16,25 +16,27 @@ mod renamed;
 mod restriction;
 mod rule;
 mod serve;
+mod unexplained;
 
 pub(super) use condition::{missing_type, object, share, takes, types, values};
-pub(super) use content::{has_switch, repeated_part, switch};
-pub(super) use expectation::{attributes, nested_user};
+pub(super) use content::{has_switch, in_content, repeated_part};
+pub(super) use expectation::{attributes, is_compared, nested_user};
 pub(super) use expression::{condition_of, variable};
 pub(super) use list::{list_of, not_a_list};
-pub(super) use place::{Misplaced, is_in_items, wrapped};
+pub(super) use place::{Misplaced, expectations, is_in_items, wrapped};
 pub(super) use prerequisite::{missing_return_type, missing_value, one_value};
 pub(super) use serve::{
     ReadVariations, bare_split, chosen, missing_in_variation, not_a_serve, select, variation,
 };
+pub(super) use unexplained::{is_named, is_note, loss, missing_beside};
 
 use self::condition::{comparison, segment};
 use self::expression::logic;
-use self::names::{SEGMENTS, meant_field, own_of, plain};
+use self::names::{SEGMENTS, SHARES, meant_field, own_of, plain};
 use self::prerequisite::prerequisite;
 use self::restriction::Restriction;
 use super::finding::shown;
-use super::keys::SIMPLE_CONDITION;
+use super::keys::{PREREQUISITE, SIMPLE_CONDITION};
 use super::modifier::{self, truth, truth_of};
 use super::node::{Node, NodeKind, field, quoted, scalar};
 
@@ -47,6 +49,11 @@ pub(super) struct ForeignKey {
 }
 
 impl ForeignKey {
+    /// Returns whether the help says all that the key means.
+    pub(super) fn is_certain(&self) -> bool {
+        !self.help.starts_with("do not just")
+    }
+
     /// Returns the help on a key that stands for no other.
     pub(super) fn only(help: impl Into<String>) -> Self {
         Self { help: help.into(), stands_for: &[] }
@@ -70,7 +77,7 @@ pub(super) fn key(
             "`content`" if plain == "disabled" => {
                 Some(ForeignKey::only("write it beside `content`, not below"))
             }
-            "`content`" => key.in_content(variations),
+            "`content`" => key.of_rules_in_content(variations),
             "a condition" => key.in_condition(variations),
             "a document" => key.in_document(variations),
             "a prerequisite" => key.in_prerequisite(),
@@ -98,22 +105,8 @@ impl UnknownKey<'_> {
     /// Returns the `disabled` that a switch of the whole toggle means, or the part of `content` that a key is.
     fn in_document(&self, variations: &ReadVariations) -> Option<ForeignKey> {
         let is_misspelled = matches!(self.plain, "disabled" | "disable");
-        let Some(disabled) = content::disabled(self.plain, self.value).filter(|_| !is_misspelled) else {
-            return self.below_content(variations);
-        };
-        Some(match field(self.beside, "disabled") {
-            None => {
-                let help = format!("write `disabled: {disabled}` instead");
-                ForeignKey { help, stands_for: &["disabled"] }
-            }
-            Some(own) if truth(own) == Some(disabled) => {
-                ForeignKey::only(format!("remove it: `disabled: {disabled}` says the same"))
-            }
-            Some(_) => ForeignKey::only(format!(
-                "keep one of the two: `{}` means `disabled: {disabled}`, and `disabled` is here as well",
-                shown(self.name)
-            )),
-        })
+        let switch = || content::switch(self.what, self.name, self.value, field(self.beside, "disabled"));
+        if is_misspelled { None } else { switch() }.or_else(|| self.below_content(variations))
     }
 
     fn in_condition(&self, variations: &ReadVariations) -> Option<ForeignKey> {
@@ -213,14 +206,34 @@ impl UnknownKey<'_> {
             "variation" | "variant" | "variations" | "variants" | "serves" | "serve" | "returns" => {
                 self.variation_of_prerequisite()
             }
-            _ => {
-                // The key can be that of the other toggle: `{ feature: true }`.
-                let is_toggle = own_of(self.what, self.plain).is_none() || truth(self.value).is_some();
-                let value = scalar(self.value).filter(|_| is_toggle && self.beside.len() == 1)?;
-                let help = format!("write `{}`", prerequisite(self.name, Some(value)));
-                Some(ForeignKey { help, stands_for: &["key", "value", "type"] })
-            }
+            _ => self.toggle_of_prerequisite().or_else(|| self.value_of_prerequisite()),
         }
+    }
+
+    /// Returns the help on the only key of a prerequisite, which can be that of the other toggle: `{ feature: true }`.
+    fn toggle_of_prerequisite(&self) -> Option<ForeignKey> {
+        let is_toggle = own_of(self.what, self.plain).is_none() || truth(self.value).is_some();
+        let is_alone = is_toggle && self.beside.len() == 1;
+        let (written, otherwise) = prerequisite(self.name, Some(scalar(self.value).filter(|_| is_alone)?));
+        Some(ForeignKey { help: format!("write `{written}`{otherwise}"), stands_for: PREREQUISITE })
+    }
+
+    /// Returns the help on a key of a prerequisite without value that no table has: it may say what is its value.
+    fn value_of_prerequisite(&self) -> Option<ForeignKey> {
+        let is_missing = |own| meant_field(self.beside, self.what, own).is_none();
+        if own_of(self.what, self.plain).is_some()
+            || names::is_note(self.what, self.plain)
+            || !is_missing("value")
+        {
+            return None;
+        }
+        let kind = if is_missing("type") { ", and its type as `type: …`" } else { "" };
+        Some(ForeignKey {
+            help: format!(
+                "do not just remove it: write what the other toggle must serve as `value: …`{kind}"
+            ),
+            stands_for: &["value", "type"],
+        })
     }
 
     /// Returns the help on a variation of the other toggle, of which a document names the value.
@@ -259,10 +272,11 @@ impl UnknownKey<'_> {
                  serves"
                     .to_owned()
             }
-            _ if restriction::is_share(self.plain) => match chosen(self.beside) {
-                Some(chosen) => format!("one `split` says both: {}", variations.rollout(self.value, Some(chosen))),
-                None => variations.any_split(),
-            },
+            _ if SHARES.contains(&self.plain) => {
+                let chosen = chosen(self.beside);
+                let both = if chosen.is_some() { "one `split` says both: " } else { "" };
+                format!("{both}{}", variations.rollout(self.value, chosen))
+            }
             _ => return None,
         };
         Some(ForeignKey::only(help))

@@ -169,13 +169,17 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
 /// Keys of segments.
 pub(super) const SEGMENTS: &[&str] = &["segment", "segments", "segmentkey", "segmentkeys"];
 
-/// Those that have the shares of a split.
+/// Those that have the shares of a split, or one.
 pub(super) const SHARES: &[&str] = &[
+    "allocation",
     "coverage",
+    "fraction",
     "percentage",
     "percentagerollout",
+    "percentages",
     "percent",
     "rollout",
+    "rolloutpercent",
     "rolloutpercentage",
     "distribution",
     "distributions",
@@ -183,16 +187,74 @@ pub(super) const SHARES: &[&str] = &[
     "exposure",
     "probability",
     "ramp",
+    "rampup",
     "rolloutweight",
     "sample",
     "samplerate",
+    "sampling",
     "share",
     "traffic",
     "trafficallocation",
+    "trafficpercentage",
     "weight",
     "weights",
     "fractional",
 ];
+
+/// Those that plainly decide nothing for whom or when, at any level.
+const NOTES: &[&str] = &[
+    "comment",
+    "comments",
+    "createdat",
+    "createdby",
+    "generation",
+    "issue",
+    "note",
+    "notes",
+    "owner",
+    "owners",
+    "ref",
+    "tag",
+    "tags",
+    "ticket",
+    "track",
+    "trackevents",
+    "updatedat",
+    "updatedby",
+    "uuid",
+];
+
+/// Those that name or describe the toggle, whose name is that of its file.
+const NOTES_ON_A_TOGGLE: &[&str] = &[
+    "author",
+    "description",
+    "displayname",
+    "docs",
+    "documentation",
+    "environment",
+    "flag",
+    "flagkey",
+    "id",
+    "key",
+    "label",
+    "link",
+    "links",
+    "maintainer",
+    "modifiedat",
+    "modifiedby",
+    "name",
+    "project",
+    "team",
+    "title",
+    "url",
+    "version",
+];
+
+/// Returns whether a key of `what` in lower case, without `_` and `-`, plainly decides nothing for whom or when.
+pub(super) fn is_note(what: &str, plain: &str) -> bool {
+    let is_of_toggle = matches!(what, "a document" | "`content`") && NOTES_ON_A_TOGGLE.contains(&plain);
+    is_of_toggle || NOTES.contains(&plain)
+}
 
 /// Returns a key in lower case, without `_` and `-`.
 pub(in crate::document) fn plain(name: &str) -> String {

@@ -137,3 +137,22 @@ pub(in crate::document) fn wrapped(root: &Node) -> Option<String> {
         NodeKind::Refused | NodeKind::Scalar(..) => None,
     }
 }
+
+/// Returns the help on the file `path` that is a list of expectations, whose name does not say so.
+pub(in crate::document) fn expectations(path: &str, root: &Node) -> Option<String> {
+    let NodeKind::Sequence(items) = &root.kind else { return None };
+    let NodeKind::Mapping(entries) = &items.first()?.kind else { return None };
+    let is_there = |name: &&str| field(entries, name).is_some();
+    ["given", "serves", "expect", "expected"].iter().any(is_there).then(|| {
+        let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let signs = ['.', '_', '-'];
+        let tests = ["test", "tests", "spec", "specs"];
+        let toggle = tests.iter().find_map(|end| stem.strip_suffix(end)?.strip_suffix(signs)).unwrap_or(stem);
+        format!(
+            "it looks like expectations, which `gitoggle test` reads from `{}.test.yaml` only: rename this file, so that they \
+             are run",
+            shown(toggle)
+        )
+    })
+}

@@ -2,18 +2,31 @@
 
 use crate::document::finding::shown;
 use crate::document::modifier::truth_of;
-use crate::document::node::{Node, NodeKind, quoted, scalar};
-use crate::model::ReturnType;
+use crate::document::node::{Node, NodeKind, is_null, quoted, scalar};
+use crate::model::{Key, ReturnType};
 
-/// Returns the fields of a prerequisite on the toggle `key`, which serves `value` if it is known.
-pub(super) fn prerequisite(key: &str, value: Option<&str>) -> String {
+/// Returns the fields of a prerequisite on the toggle `key`, which serves `value`, and what to write otherwise if that is
+/// not certain: without a value, the toggle may have no booleans. A text that is not a key says more than that.
+pub(super) fn prerequisite(key: &str, value: Option<&str>) -> (String, String) {
+    if !Key::is_key(key.as_bytes()) {
+        return (
+            "key: …, type: …, value: …".to_owned(),
+            ", with the value that the other toggle must serve".to_owned(),
+        );
+    }
+    let value = value.filter(|value| !is_null(value));
+    let otherwise = match value {
+        None => format!(", or the type and the value of `{}`, if it has no booleans", shown(key)),
+        Some(_) => String::new(),
+    };
     let value = match value.map(|value| truth_of(value).ok_or(value)) {
         Some(Ok(false)) => "false",
         Some(Ok(true)) | None => "true",
         Some(Err(value)) => value,
     };
     let kind = ReturnType::of(&[value]).as_str();
-    format!("key: {}, type: {kind}, value: {}", quoted(&shown(key)), quoted(&shown(value)))
+    let written = format!("key: {}, type: {kind}, value: {}", quoted(&shown(key)), quoted(&shown(value)));
+    (written, otherwise)
 }
 
 /// Returns the help on a prerequisite without value.

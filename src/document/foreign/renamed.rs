@@ -2,7 +2,7 @@
 
 use super::condition::compared_with;
 use super::expression::condition_of;
-use super::list::{list_of, not_a_list};
+use super::list::{FormOfList, form_of_list, not_a_list};
 use super::names::{SERVES, SHARES, meant_field, own_of, plain};
 use super::serve::{needs, serve};
 use super::{ForeignKey, ReadVariations, UnknownKey};
@@ -18,13 +18,14 @@ impl UnknownKey<'_> {
         if let Some(help) = self.kept(own) {
             return Some(ForeignKey::only(help));
         }
-        // A user that is a text is its key.
+        // A user that is a text is its key, unless it is a time.
         if let ("given", Some(text)) = (*own, scalar(self.value).filter(|text| !is_null(text))) {
-            if let Some(help) = self.kept("key") {
+            let own: &[_] = if meant::time(text).is_some() { &["at"] } else { &["key"] };
+            if let Some(help) = self.kept(own[0]) {
                 return Some(ForeignKey::only(help));
             }
-            let help = format!("write `key: {}` instead", quoted(&shown(text)));
-            return Some(ForeignKey { help, stands_for: &["key"] });
+            let help = format!("write `{}: {}` instead", own[0], quoted(&shown(text)));
+            return Some(ForeignKey { help, stands_for: own });
         }
         let help = match SERVES.iter().any(|(whose, known, _)| (*whose, known) == (self.what, own)) {
             // `1` is a share here, not an index.
@@ -128,7 +129,10 @@ impl UnknownKey<'_> {
             let written = condition.map(|condition| format!("write `conditions: [{condition}]` instead"));
             return Some(written.unwrap_or_else(|| OF_CONDITIONS.to_owned()));
         }
-        let help = list_of(own, self.value).or_else(|| not_a_list(own, self.value));
+        if let Some(FormOfList { list, otherwise }) = form_of_list(own, self.value) {
+            return Some(format!("write a list: `{list}` instead{otherwise}"));
+        }
+        let help = not_a_list(own, self.value);
         help.filter(|help| help.starts_with("write a list: ")).map(|help| format!("{help} instead"))
     }
 

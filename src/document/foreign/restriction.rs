@@ -2,7 +2,7 @@
 
 use super::condition::{compared_with, in_words, is_plain, is_unquoted};
 use super::expression::{compared_key, items};
-use super::names::{SEGMENTS, plain};
+use super::names::{SEGMENTS, SHARES, plain};
 use crate::document::dialects;
 use crate::document::meant;
 use crate::document::modifier::truth_of;
@@ -93,26 +93,6 @@ const TIMES: &[&str] = &[
     "schedules",
     "valid",
     "validity",
-];
-
-/// Keys with a share of users.
-const SHARES: &[&str] = &[
-    "allocation",
-    "exposure",
-    "fraction",
-    "probability",
-    "ramp",
-    "rampup",
-    "rolloutpercent",
-    "rolloutweight",
-    "sample",
-    "samplerate",
-    "sampling",
-    "share",
-    "traffic",
-    "trafficallocation",
-    "trafficpercentage",
-    "weight",
 ];
 
 /// Keys with which other tools change how conditions are compared, or whose attributes these have.
@@ -300,9 +280,11 @@ impl Restriction {
     }
 }
 
-/// Returns whether a key in lower case, without `_` and `-`, has a share of users.
-pub(super) fn is_share(plain: &str) -> bool {
-    SHARES.contains(&plain)
+/// Returns the other words of a key in lower case if one of them denies what follows.
+pub(super) fn undenied(name: &str) -> Option<Vec<String>> {
+    let (denying, others): (Vec<_>, Vec<_>) =
+        words(name).into_iter().partition(|word| DENYING.contains(&word.as_str()));
+    (!denying.is_empty()).then_some(others)
 }
 
 /// Returns the predicate of a key in lower case, without `_` and `-`, that names segments.

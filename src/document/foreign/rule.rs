@@ -1,13 +1,13 @@
 //! Keys of a rule in the notation of another tool: what it serves, and whom it matches.
 
 use super::condition::shorthand;
-use super::names::{SHARES, first_of, meant_field, own_of, plain};
+use super::names::{SHARES, first_of, is_note, meant_field, own_of, plain};
 use super::restriction::{Restriction, USERS};
 use super::serve::{needs, serve, shares};
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::check::quoted as in_backticks;
 use crate::document::dialects;
-use crate::document::keys::{CONTENT, RULE, is_known_key};
+use crate::document::keys::{CONTENT, RULE, SERVE, is_known_key};
 use crate::document::meant;
 use crate::document::modifier::{self, truth_of};
 use crate::document::node::{Node, NodeKind, Style, field, is_null, scalar};
@@ -28,36 +28,25 @@ pub(super) const EXPRESSIONS: &[&str] = &[
     "audiences",
 ];
 
-/// Keys of a rule that are about the rule, and not attributes of users.
+/// Keys of a rule that are about the rule, and not attributes of users, besides notes.
 const ABOUT_THE_RULE: &[&str] = &[
     "active",
     "bucketby",
-    "comment",
-    "comments",
-    "createdat",
-    "createdby",
     "deleted",
     "disable",
     "disabled",
     "enabled",
     "featurename",
-    "generation",
     "hashattribute",
     "hashversion",
-    "issue",
     "kind",
     "match",
     "matchtype",
-    "note",
-    "notes",
     "order",
-    "owner",
-    "owners",
     "parameters",
     "position",
     "priority",
     "rank",
-    "ref",
     "rolloutcontextkind",
     "salt",
     "seed",
@@ -65,14 +54,6 @@ const ABOUT_THE_RULE: &[&str] = &[
     "sortorder",
     "sticky",
     "stickiness",
-    "tag",
-    "tags",
-    "ticket",
-    "track",
-    "trackevents",
-    "updatedat",
-    "updatedby",
-    "uuid",
 ];
 
 impl Restriction {
@@ -105,6 +86,10 @@ impl Restriction {
     }
 }
 
+fn is_about_the_rule(plain: &str) -> bool {
+    ABOUT_THE_RULE.contains(&plain) || is_note("a rule", plain)
+}
+
 /// Returns whether a key of a rule is none of a document or of another tool.
 fn is_attribute(name: &str, beside: &[(Node, Node)]) -> bool {
     let plain = plain(name);
@@ -113,7 +98,7 @@ fn is_attribute(name: &str, beside: &[(Node, Node)]) -> bool {
         ["a rule", "a condition", "`content`"].iter().any(|what| own_of(what, &plain).is_some());
     let is_misspelled = closest(name, RULE.iter().copied()).is_some()
         || RULE.iter().any(|own| !is_there(own) && is_one_edit(name, own));
-    !is_of_others && !is_misspelled && !is_known_key(name) && !ABOUT_THE_RULE.contains(&plain.as_str())
+    !is_of_others && !is_misspelled && !is_known_key(name) && !is_about_the_rule(&plain)
 }
 
 /// Returns whether an attribute can be compared with a value: texts, or predicates with theirs.
@@ -137,11 +122,7 @@ fn result(name: &str, value: &Node, variations: &ReadVariations) -> Option<Strin
     let is_of_others = ["a rule", "a condition"].iter().any(|what| own_of(what, &plain).is_some())
         || own_of("`content`", &plain).is_some_and(|own| own.ends_with("Serve"));
     let is_own = RULE.contains(&name) || CONTENT.contains(&name) && name != "variations";
-    if is_of_others
-        || is_own
-        || ABOUT_THE_RULE.contains(&plain.as_str())
-        || EXPRESSIONS.contains(&plain.as_str())
-    {
+    if is_of_others || is_own || is_about_the_rule(&plain) || EXPRESSIONS.contains(&plain.as_str()) {
         return None;
     }
     let one = match &value.kind {
@@ -163,7 +144,9 @@ fn result(name: &str, value: &Node, variations: &ReadVariations) -> Option<Strin
                 && modifier::key("a rule", &plain, value, &[]).is_none_or(|_| plain == "state");
             is_serve.then(|| serve(one, variations)).flatten()
         }
-        NodeKind::Mapping(entries) if entries.len() == 1 && field(entries, "variation").is_some() => {
+        NodeKind::Mapping(entries)
+            if entries.len() == 1 && SERVE.iter().any(|own| field(entries, own).is_some()) =>
+        {
             serve(one, variations)
         }
         NodeKind::Mapping(entries) => {

@@ -4,7 +4,7 @@
 use super::number::number;
 use super::short;
 use crate::document::finding::shown;
-use crate::document::node::{Node, NodeKind, Style, quoted};
+use crate::document::node::{Node, NodeKind, Style, is_hidden, quoted};
 
 /// Returns what an author wrote whose value ends at a comma, because a key without a value follows: `50,5` or
 /// `a, b`.
@@ -69,7 +69,8 @@ pub(in crate::document) fn without_blank(
     let (key, value) = text.split_once(':')?;
     let is_entry = is_key(key) && !value.is_empty() && !value.starts_with("//");
     is_entry.then(|| {
-        let entry = format!("{}: {}", in_braces(key), in_braces(value.trim()));
+        let value = value.trim_matches(|c: char| c.is_whitespace() || is_hidden(c));
+        let entry = format!("{}: {}", in_braces(key), in_braces(value));
         (key, format!("write a space after the colon: `{}`", shown(&entry)))
     })
 }

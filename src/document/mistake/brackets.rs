@@ -1,6 +1,7 @@
 //! Reads values in brackets as an author writes them.
 
 use super::super::dialects;
+use super::super::keys::is_known_key;
 use super::super::node::quoted;
 use super::{Found, Line, Scanned, closing, found};
 use crate::model::escaped;
@@ -295,6 +296,10 @@ impl Flow<'_> {
             return found(self.line, end - 1, end, "this `'` ends the text", help);
         }
         if !rest.is_empty() && !rest.starts_with([',', ']', '}', ':', '#']) {
+            if is_known_key(&text[from + 1..end - 1]) {
+                let help = format!("write `:` after the key: `{}: …`", &text[from..end]);
+                return found(self.line, from, end, "no colon follows this key", help);
+            }
             let help = "write each text with a quote at both ends, and `,` between them";
             return found(self.line, from, end, "the quotes do not match: text follows this one", help);
         }

@@ -12,6 +12,7 @@ use super::check;
 use super::finding::lines;
 use super::finding::{Finding, Spot};
 use super::keys::{are_siblings, is_known_key};
+use super::meant;
 use super::node::{Position, Span};
 use crate::model::escaped;
 use brackets::{bad_escape, flow, reserved, trailing};
@@ -316,14 +317,11 @@ fn keyless(lines: &[Line<'_>], before: usize, at: usize) -> Option<Found> {
     let is_named =
         matches!(next.key(), "conditions" | "serve" | "value" | "description" | "given" | "serves");
     (line.has_dash() && is_text && is_named && next.indent >= line.content).then(|| {
-        let help = format!("write `name: {}`", escaped(content));
-        Found::new(
-            before,
-            line.content,
-            line.content + content.len(),
-            "keys follow this text, which has none",
-            help,
-        )
+        let (message, help) = match meant::without_blank(content, is_known_key) {
+            Some((_, help)) => ("no space follows the colon", help),
+            None => ("keys follow this text, which has none", format!("write `name: {}`", escaped(content))),
+        };
+        Found::new(before, line.content, line.content + content.len(), message, help)
     })
 }
 

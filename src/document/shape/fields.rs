@@ -16,6 +16,8 @@ pub(in crate::document) struct Fields<'n> {
     what: &'static str,
     pub(in crate::document) entries: Vec<Field<'n>>,
     has_unknown: bool,
+    /// The first unknown key whose help does not say all that it means: it may stand for what is missing.
+    unexplained: Option<&'n str>,
     /// The keys that an unknown one stands for, which are not missing as well.
     pub(super) meant: Vec<&'static str>,
 }
@@ -35,8 +37,8 @@ impl<'n> Fields<'n> {
         })
     }
 
-    pub(super) fn has_unknown(&self) -> bool {
-        self.has_unknown
+    pub(super) fn has_unexplained(&self) -> bool {
+        self.unexplained.is_some()
     }
 
     pub(in crate::document) fn optional(&self, name: &str) -> Option<Field<'n>> {
@@ -56,53 +58,74 @@ impl ShapeReader<'_> {
         let NodeKind::Mapping(all) = &node.kind else {
             return None;
         };
-        let mut entries: Vec<Field<'n>> = Vec::new();
-        let (mut has_unknown, mut meant) = (false, Vec::new());
+        let (entries, meant) = (Vec::new(), Vec::new());
+        let mut fields = Fields { owner, what, entries, has_unknown: false, unexplained: None, meant };
         let mut misplaced = Misplaced::of(what, all).map(|misplaced| (misplaced, false));
         for (at, (key, value)) in all.iter().enumerate() {
             let NodeKind::Scalar(name, _) = &key.kind else {
-                let message = "a key must be a word, not a collection";
-                let is_template = matches!(&key.kind, NodeKind::Mapping(inner) if matches!(inner.as_slice(), [(_, nothing)] if nothing.is_null()));
-                let help =
-                    if is_template { TEMPLATE } else { "remove this entry, or write a word as its key" };
-                self.add(Finding::at(&check::WRONG_TYPE, first_line_of(key), message).help(help));
+                self.key_is_collection(key);
                 continue;
             };
-            if !known.contains(&name.as_str()) {
-                if let Some((misplaced, is_reported)) = misplaced.as_mut().filter(|(own, _)| own.has(name)) {
-                    if !*is_reported {
+            if known.contains(&name.as_str()) {
+                match fields.optional(name).map(|first| first.key) {
+                    Some(first) => self.duplicate_key(name, key.span, first),
+                    None => fields.entries.push(Field { name, key: key.span, node: value }),
+                }
+                continue;
+            }
+            match misplaced.as_mut().filter(|(own, _)| own.has(name)) {
+                Some((misplaced, is_reported)) => {
+                    if !std::mem::replace(is_reported, true) {
                         let message = format!("{what} has no `{}`", shown(name));
                         let finding = Finding::at(&check::UNKNOWN_KEY, key.span, message);
                         self.add(finding.help(misplaced.help.as_str()));
                     }
-                    *is_reported = true;
-                    meant.extend_from_slice(misplaced.stands_for);
-                    continue;
+                    fields.meant.extend_from_slice(misplaced.stands_for);
                 }
-                let before = at.checked_sub(1).and_then(|before| all.get(before));
-                match meant::cut_at_comma(before, &all[at], |key| known.contains(&key)) {
-                    Some(cut) => {
-                        self.add(Finding::at(&check::UNKNOWN_KEY, key.span, cut.message()).help(cut.help));
-                    }
-                    None => {
-                        has_unknown = true;
-                        meant.extend(self.unknown_key((name, key.span), value, what, known, all));
-                    }
-                }
-                continue;
+                None => self.unknown_entry(&mut fields, known, all, at),
             }
-            if let Some(first) = entries.iter().find(|field| field.name == name) {
-                let first = first.key;
-                self.duplicate_key(name, key.span, first);
-                continue;
-            }
-            entries.push(Field { name, key: key.span, node: value });
         }
         // A part of `content` is below it, and where it is not there, the help on the part names it.
-        if what == "a document" && meant.iter().any(|name| CONTENT.contains(name)) {
-            meant.push("content");
+        if what == "a document" && fields.meant.iter().any(|name| CONTENT.contains(name)) {
+            fields.meant.push("content");
         }
-        Some(Fields { owner, what, entries, has_unknown, meant })
+        // An item with nothing else is another form of the whole.
+        let is_item = !matches!(what, "a document" | "`content`");
+        if is_item && all.len() == 1 && fields.unexplained.is_some() {
+            fields.meant.extend(known);
+        }
+        Some(fields)
+    }
+
+    fn key_is_collection(&mut self, key: &Node) {
+        let message = "a key must be a word, not a collection";
+        let is_template = matches!(&key.kind, NodeKind::Mapping(inner)
+            if matches!(inner.as_slice(), [(_, nothing)] if nothing.is_null()));
+        let help = if is_template { TEMPLATE } else { "remove this entry, or write a word as its key" };
+        self.add(Finding::at(&check::WRONG_TYPE, first_line_of(key), message).help(help));
+    }
+
+    /// Reports the entry at an index of `all`, whose key is none of `known`.
+    fn unknown_entry<'n>(
+        &mut self,
+        fields: &mut Fields<'n>,
+        known: &[&'static str],
+        all: &'n [(Node, Node)],
+        at: usize,
+    ) {
+        let (key, value) = &all[at];
+        let NodeKind::Scalar(name, _) = &key.kind else { return };
+        let before = at.checked_sub(1).and_then(|before| all.get(before));
+        if let Some(cut) = meant::cut_at_comma(before, &all[at], |key| known.contains(&key)) {
+            self.add(Finding::at(&check::UNKNOWN_KEY, key.span, cut.message()).help(cut.help));
+            return;
+        }
+        fields.has_unknown = true;
+        let unknown = self.unknown_key((name, key.span), value, fields.what, known, all);
+        fields.meant.extend(unknown.stands_for);
+        if !unknown.is_explained && fields.unexplained.is_none() {
+            fields.unexplained = Some(name);
+        }
     }
 
     pub(in crate::document) fn duplicate_key(&mut self, name: &str, span: Span, first: Span) {
@@ -111,7 +134,7 @@ impl ShapeReader<'_> {
         self.add(finding.related(Spot::Span(first), "first here"));
     }
 
-    /// Reports an unknown key of `all`. Returns the keys that it stands for.
+    /// Reports an unknown key of `all`.
     fn unknown_key(
         &mut self,
         (name, span): (&str, Span),
@@ -119,16 +142,18 @@ impl ShapeReader<'_> {
         what: &str,
         known: &[&'static str],
         all: &[(Node, Node)],
-    ) -> Vec<&'static str> {
+    ) -> Unknown {
         let unknown = || Finding::at(&check::UNKNOWN_KEY, span, format!("{what} has no `{}`", shown(name)));
         // A hostile document can have any number of keys and of variations.
         if !is_affordable(self.findings) {
             self.add(unknown());
-            return Vec::new();
+            return Unknown { stands_for: Vec::new(), is_explained: false };
         }
         let split = if what == "a serve" { meant::split(value, &self.variations.names) } else { None };
         let mut stands_for = Vec::new();
+        let mut is_explained = true;
         let finding = if name == "<<" {
+            is_explained = false;
             // What a reviewer reads must be what is applied (src/document/README.md, "Text").
             Finding::at(&check::MERGE_KEY, span, "a merge key (`<<`) is not allowed")
                 .help("write the content out where it is used, so that a reviewer sees it")
@@ -144,26 +169,26 @@ impl ShapeReader<'_> {
             .or_else(|| foreign::key(what, name, value, all, &self.variations))
         {
             stands_for.extend_from_slice(foreign.stands_for);
+            is_explained = foreign.is_certain() && (what != "a rule" || foreign::is_named(what, name));
             if foreign.help.is_empty() {
-                return stands_for;
+                return Unknown { stands_for, is_explained };
             }
             unknown().help(foreign.help)
-        } else if what == "a serve" && (ROLLOUTS.contains(&name) || split.is_some()) {
+        } else if let Some(split) = split {
             let is_beside = known.iter().any(|key| field(all, key).is_some());
             let both = if is_beside { "one `split` says both: " } else { "" };
-            let help = match split {
-                Some(_) => self.rollout(split),
-                None => self.variations.rollout(value, foreign::chosen(all)),
-            };
-            unknown().help(format!("{both}{help}"))
-        } else {
-            let (help, meant) = misspelled(name, value, what, known, all);
+            unknown().help(format!("{both}{}", self.rollout(Some(split))))
+        } else if let Some((help, meant)) = misspelled(name, value, known, all) {
             // What is misspelled is not missing as well.
             stands_for.extend(meant);
             unknown().help(help)
+        } else {
+            // What decides nothing stands for nothing.
+            is_explained = foreign::is_note(what, name);
+            unknown().help(format!("{what} has {}{}", listed(&quoted(known)), foreign::loss(what, name)))
         };
         self.add(finding);
-        stands_for
+        Unknown { stands_for, is_explained }
     }
 
     /// Returns the help on a key of a part that is elsewhere as well, or belongs there.
@@ -175,7 +200,7 @@ impl ShapeReader<'_> {
         all: &[(Node, Node)],
     ) -> Option<ForeignKey> {
         if what == "`content`" {
-            return foreign::switch(name, value, self.disabled.as_ref());
+            return foreign::in_content(name, value, all, self.disabled.as_ref(), &self.variations);
         }
         foreign::repeated_part(what, name, all, &self.parts)
     }
@@ -200,6 +225,10 @@ impl ShapeReader<'_> {
             let help = match name {
                 "conditions" if fields.has_unknown => CONDITIONS,
                 _ => help,
+            };
+            let help = match fields.unexplained {
+                Some(unknown) => foreign::missing_beside(name, help, unknown),
+                None => help.to_owned(),
             };
             let (check, message) = match (fields.what, name) {
                 ("a rule", "serve") => (&check::RULE_WITHOUT_SERVE, "this rule has no serve".to_owned()),
@@ -252,39 +281,44 @@ impl ShapeReader<'_> {
     }
 }
 
-/// Returns the help on a key that is none of `known`, and the one that it probably is.
+/// What is known of an unknown key that is reported.
+struct Unknown {
+    /// The keys that it stands for.
+    stands_for: Vec<&'static str>,
+    /// Whether its help says all that it means.
+    is_explained: bool,
+}
+
+/// Returns the help on a key that is one of `known` with a mistake, and this one.
 fn misspelled(
     name: &str,
     value: &Node,
-    what: &str,
     known: &[&'static str],
     all: &[(Node, Node)],
-) -> (String, Option<&'static str>) {
+) -> Option<(String, Option<&'static str>)> {
     let own = |key: &str| known.iter().copied().find(|own| *own == key);
     if let Some((key, help)) = meant::without_blank(name, |key| known.contains(&key)) {
-        return (help, own(key));
+        return Some((help, own(key)));
     }
     let cut = meant::without_colon(name, |key| known.contains(&key)).filter(|_| value.is_null());
     if let Some((key, rest)) = cut {
         let value = shown(&meant::in_braces(rest));
-        return (format!("write a colon after the key: `{key}: {value}`"), own(key));
+        return Some((format!("write a colon after the key: `{key}: {value}`"), own(key)));
     }
     // In JSON, the key after a comment on its own line is a part of the comment's.
     if let Some(key) = name.starts_with("//").then(|| known.iter().find(|key| name.contains(**key))) {
-        return ("begin comments with `# `, not with `//`".to_owned(), key.copied());
+        return Some(("begin comments with `# `, not with `//`".to_owned(), key.copied()));
     }
     let is_there = |key: &str| field(all, key).is_some();
     // A short word is a misspelling of a key that is missing, and of nothing else.
     let mut missing = known.iter().copied().filter(|key| !is_there(key));
     let similar = closest(name, known.iter().copied()).or_else(|| missing.find(|key| is_one_edit(name, key)));
-    let help = match similar {
-        Some(similar) if is_there(similar) => {
-            format!("keep one of the two: it is similar to `{similar}`, which is here as well")
-        }
-        Some(similar) => format!("did you mean `{similar}`?"),
-        None => format!("{what} has {}", listed(&quoted(known))),
+    let similar = similar?;
+    let help = match is_there(similar) {
+        true => format!("keep one of the two: it is similar to `{similar}`, which is here as well"),
+        false => format!("did you mean `{similar}`?"),
     };
-    (help, similar)
+    Some((help, Some(similar)))
 }
 
 /// Returns the help on a value in place of a list.
@@ -312,12 +346,22 @@ fn not_a_list(field: &Field<'_>) -> Option<String> {
         ("rules" | "prerequisites", NodeKind::Mapping(entries)) if !entries.is_empty() => {
             "write `- ` before each item, or `[]` for none"
         }
+        ("rules" | "prerequisites", NodeKind::Scalar(text, _)) if is_text_of_items(text) => {
+            return Some(format!(
+                "write a list, not a text: remove the `|`, the `>` or the quotes after `{name}:`, and begin each item with `- `"
+            ));
+        }
         ("rules" | "prerequisites", _) => "write `[]` for none",
         (_, NodeKind::Scalar(..)) => "write a list in square brackets, such as `[\"a\", \"b\"]`",
         ("objects" | "rightObjects", _) => condition_example(None, "objects"),
         _ => return None,
     };
     Some(help.to_owned())
+}
+
+/// Returns whether a text in place of a list has more than one word, so that it says more than "none".
+fn is_text_of_items(text: &str) -> bool {
+    text.contains(|c: char| c.is_alphanumeric()) && text.contains([':', '-', '\n', '{', '['])
 }
 
 fn is_nothing(value: &NodeKind) -> bool {
@@ -360,17 +404,3 @@ fn objects_in(text: &str) -> Option<String> {
     };
     meant::list(&meant::several(text).or_else(by_comma).or_else(one)?)
 }
-
-/// What other tools call a split.
-const ROLLOUTS: &[&str] = &[
-    "distribution",
-    "fractional",
-    "percent",
-    "percentage",
-    "percentages",
-    "rollout",
-    "rolloutPercentage",
-    "variations",
-    "weight",
-    "weights",
-];

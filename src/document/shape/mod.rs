@@ -21,11 +21,11 @@ use super::node::{Node, NodeKind, Span, Style, field, is_null, quoted, scalar};
 use super::resolve::{RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawVariation, Text};
 use crate::model::{ConditionType, closest};
 
-/// Reads `root` as a document. Reports values that cannot be read and leaves them out.
-pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument {
+/// Reads `root`, the content of the file `path`, as a document. Reports values that cannot be read and leaves them out.
+pub(super) fn document(path: &str, root: &Node, findings: &mut Vec<Finding>) -> RawDocument {
     let mut reader = ShapeReader::new(findings);
     if !is_a_document(root) {
-        add(reader.findings, not_a_document(root));
+        add(reader.findings, not_a_document(path, root));
         return RawDocument::default();
     }
     reader.around(root);
@@ -54,13 +54,13 @@ fn is_a_document(root: &Node) -> bool {
     }
 }
 
-fn not_a_document(root: &Node) -> Finding {
+fn not_a_document(path: &str, root: &Node) -> Finding {
     Finding::at(
         &check::NOT_A_DOCUMENT,
         first_line_of(root),
         "not a document: it has neither `disabled` nor `content`",
     )
-    .help(foreign::wrapped(root).unwrap_or_else(|| {
+    .help(foreign::wrapped(root).or_else(|| foreign::expectations(path, root)).unwrap_or_else(|| {
         "if documents are in a separate folder, set `--root` to it; files and folders whose names begin with `_` are never read"
             .to_owned()
     }))
@@ -223,7 +223,7 @@ impl ShapeReader<'_> {
         name: &'static str,
     ) -> Option<Field<'n>> {
         // The values may stand below another key.
-        let kind = kind.filter(|_| name != "objects" || !fields.has_unknown());
+        let kind = kind.filter(|_| name != "objects" || !fields.has_unexplained());
         self.required_as(fields, name, condition_example(kind, name))
     }
 

@@ -5,8 +5,8 @@ use crate::document::check::{self, Check, ROLLOUT, condition_example};
 use crate::document::finding::{Finding, shown};
 use crate::document::foreign;
 use crate::document::meant;
-use crate::document::node::{Node, NodeKind, Span, Style, is_null, quoted};
-use crate::model::{is_harmful, is_unseen};
+use crate::document::node::{Node, NodeKind, Span, Style, is_hidden, is_null, quoted};
+use crate::model::is_harmful;
 
 impl ShapeReader<'_> {
     pub(in crate::document) fn scalar<T>(
@@ -106,11 +106,6 @@ pub(in crate::document) fn may_deceive(text: &str) -> bool {
 /// Returns whether `c` is a typographic quote, which YAML takes for text.
 fn is_quote(c: char) -> bool {
     "“”„‟‘’‚‛«»‹›".contains(c)
-}
-
-/// Returns whether nobody sees `c` at the end of a text.
-fn is_hidden(c: char) -> bool {
-    is_unseen(c) || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
 }
 
 /// Returns whether `c` hides or reorders text wherever it is. Words of some languages have joiners and marks of

@@ -128,6 +128,11 @@ fn a_help_is_right_when_it_is_applied() {
         ),
         ("- { test: a, serves: on }", "1:5 unknown-key: an expectation has no `test`", "test"),
         (
+            "- { name: a, when: 2026-12-01T09:00:00Z, serves: on }",
+            "1:14 unknown-key: an expectation has no `when`",
+            "when: 2026-12-01T09:00:00Z",
+        ),
+        (
             "- { name: a, time: 2026-12-01T09:00:00Z, serves: on }",
             "1:14 unknown-key: an expectation has no `time`",
             "time",
@@ -239,6 +244,8 @@ fn a_help_on_another_notation_keeps_what_is_expected_of_whom() {
         ("servesNot: \"on\"", opposite, "serves: \"off\""),
         ("not: \"on\"", opposite, "serves: \"off\""),
         ("not: { serves: \"off\" }", other, "serves: \"on\""),
+        ("shouldNotBe: \"on\"", opposite, "serves: \"off\""),
+        ("must_not_get: \"on\"", opposite, "serves: \"off\""),
         ("unexpected: on", opposite, "serves: \"off\""),
         ("\"!serves\": on", opposite, "serves: \"off\""),
         ("doesNotServe: true", opposite, "serves: \"off\""),
@@ -270,6 +277,11 @@ fn a_help_on_another_notation_keeps_what_is_expected_of_whom() {
             "user: { key: u, attributes: { key: k } }, serves: on",
             "write `key: \"u\"` and `given: { \"key\": \"k\" }` instead",
             "key: \"u\", given: { \"key\": \"k\" }, serves: on",
+        ),
+        (
+            "context: { userId: u, age: ~ }, serves: on",
+            "write `key: \"u\"` instead",
+            "key: \"u\", serves: on",
         ),
         ("user: { key: u, age: ~ }, serves: on", "write `key: \"u\"` instead", "key: \"u\", serves: on"),
         (
@@ -361,5 +373,31 @@ fn the_help_on_a_variation_that_is_not_served_never_names_it_as_served() {
         let read = expectations("pay.test.yaml", &Blob::Content(text.into()), variations);
         let helps: Vec<_> = read.diagnostics.iter().map(|one| one.help.as_deref().unwrap()).collect();
         assert_eq!(helps, [help]);
+    }
+}
+
+/// A dash before each key makes one expectation several.
+#[test]
+fn an_expectation_with_a_dash_before_each_key_is_one_finding() {
+    for text in [
+        "- name: a\n- given: { age: 30 }\n- serves: \"on\"\n",
+        "- name: a\n  given: { age: 30 }\n- serves: \"on\"\n",
+    ] {
+        let read = read_expectations(text);
+        let [one] = &read.diagnostics[..] else { panic!("{text}: {:#?}", read.diagnostics) };
+        assert!(one.help.as_deref().unwrap().starts_with("write a space in place of the dash"), "{one:#?}");
+    }
+    assert_eq!(read_expectations("- { name: a, serves: on }\n- { name: b, serves: on }\n").diagnostics, []);
+}
+
+/// A user has values, and compares none.
+#[test]
+fn an_attribute_that_is_compared_has_no_form() {
+    for value in ["{ not: AT }", "{ in: [AT] }", "{ gte: 18 }"] {
+        let read =
+            read_expectations(&format!("- {{ name: a, given: {{ country: {value} }}, serves: on }}\n"));
+        let [one] = &read.diagnostics[..] else { panic!("{value}: {:#?}", read.diagnostics) };
+        let help = one.help.as_deref().unwrap();
+        assert_eq!(help, "write the one value that this user has: `country: …`", "{value}");
     }
 }

@@ -302,6 +302,11 @@ const QUOTES: &[Mistake] = &[
         "16:21 syntax: the quotes do not match: text follows this one | write each text with a quote at both ends, and `,` between them",
     ),
     (
+        "    - name: adults",
+        "    - name:adults",
+        "11:7 syntax: no space follows the colon | write a space after the colon: `name: adults`",
+    ),
+    (
         "      description: New page",
         "      description: \"\\u12\"",
         "9:21 syntax: `\\u` needs 4 hexadecimal digits | write all digits, or `\\\\u` for a backslash",

@@ -28,6 +28,7 @@ mod rewrite;
 mod schema;
 mod sdks;
 mod service_json;
+mod unexplained;
 mod vocabulary;
 mod words;
 

@@ -98,7 +98,7 @@ fn foreign_text_is_harmless_and_columns_line_up() {
 1 | "\u{202e}\e[31m\n::error::x": 1
   | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   |
-  = help: a document has `disabled` and `content`
+  = help: a document has `disabled` and `content`; do not just remove it: what `\u{202e}\u{1b}[31m\n::error::x` says would be lost, so say it with these keys
 
 warning[hidden-character]: the invisible character U+202E is a part of this text
  --> a.yaml:8:13

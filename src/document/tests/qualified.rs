@@ -120,6 +120,18 @@ fn a_key_of_a_condition_whose_meaning_is_in_doubt_has_no_form() {
         "ramp: 10",
         "age: { between: [18, 65] }",
         "age: { inRange: [18, 65] }",
+        // A word or a sign in the value denies, compares or stands for all.
+        "country: \"¬AT\"",
+        "country: -AT",
+        "country: no AT",
+        "country: except AT",
+        "country: all but AT",
+        "country: AT, not CH",
+        "country: any",
+        "age: under 18",
+        "age: at least 18",
+        "age: up to 18",
+        "age: 18 or older",
         // Here, `after` is `>=`, and `before` is `<`.
         "created: { gt: \"2026-12-01T00:00:00+00:00\" }",
         "created: { lte: \"2026-12-01T00:00:00+00:00\" }",

@@ -656,7 +656,13 @@ fn prerequisites_under_another_name_have_a_way_to_those_of_a_document() {
         };
         let [first] = &help(name, value)[..] else { panic!("{name}") };
         let written = match first.strip_prefix("write a list: `prerequisites: ") {
-            Some(rest) => rest.strip_suffix("` instead").unwrap(),
+            Some(rest) => {
+                let (written, otherwise) = rest.split_once("` instead").unwrap();
+                let is_certain = value.contains("true");
+                let of_others = ", or the type and the value of `base`, if it has no booleans";
+                assert_eq!(otherwise, if is_certain { "" } else { of_others });
+                written
+            }
             None => {
                 assert_eq!(*first, format!("write `prerequisites` instead of `{name}`"));
                 value
