@@ -32,68 +32,106 @@ impl Beside<'_> {
         Self { predicate: "=", keys: ("predicate", "objects"), is_alone: true, has_between: true };
 }
 
-impl ComparedObject {
-    /// Returns what to write, so that the condition means the same.
-    pub(super) fn help(&self, beside: Beside<'_>) -> String {
-        let Beside { predicate: own, keys: (key, list), is_alone, has_between } = beside;
-        let alone = |object: &str| format!("write `{object}`");
-        let with = |predicate: &str, object: &str| match is_alone {
-            true => format!("write `{key}: {}, {list}: [{}]`", quoted(predicate), quoted(object)),
+impl Beside<'_> {
+    fn is_side(self) -> bool {
+        self.keys.0 != "predicate"
+    }
+
+    /// Returns the help to write another predicate with an object.
+    fn with(self, predicate: &str, object: &str) -> String {
+        match (self.is_alone, self.is_side()) {
+            (true, _) => format!("write `{}`", self.entries(predicate, object)),
             // Two rules would match what one of the bounds allows.
-            false if key != "predicate" => {
+            (false, true) => {
                 "write each of these comparisons as a condition of this rule, all of which must match"
                     .to_owned()
             }
-            false => "write a rule for each of these comparisons".to_owned(),
-        };
-        let is_side = key != "predicate";
-        let either = |object: &str| match is_alone {
-            true => {
-                format!("write {object} if `{own}` is meant, or {} for this range", self.between(has_between))
-            }
-            false => format!("write {object} if `{own}` is meant, or a rule for each of these comparisons"),
-        };
-        match (self, own) {
-            (Self::With("=" | "!=", object), "!=") => alone(object),
-            (Self::With(sign, object), "!=") => match dialects::opposite(sign, is_alone) {
-                Some(opposite) => with(opposite, object),
-                None => "no predicate says the opposite of several comparisons: a rule before this one for each of them \
-                         can serve the users that it matches"
-                    .to_owned(),
-            },
-            (Self::Range { .. }, "!=") => format!(
-                "no predicate says the opposite of a range: a rule before this one, with {}, can serve the users that it \
-                 matches",
-                self.between(has_between)
-            ),
-            (Self::With(sign, object), own) if *sign == own => alone(object),
-            (Self::With("=", object), _) if is_side || own != "=" => alone(object),
-            // What is denied and what the predicate says are not the same.
-            (Self::With("!=", object), ">" | ">=" | "<" | "<=") if !is_side => {
-                let other = with("!=", object);
-                format!("{} if `{own}` is meant, or {}", alone(object), &other["write ".len()..])
-            }
-            (Self::With("!=", object), _) if is_side || own != "=" => alone(object),
-            (Self::With(sign, object), ">" | ">=" | "<" | "<=") if is_alone => {
-                let (predicate, object) = (with(sign, object), alone(object));
-                match sign.chars().next() == own.chars().next() {
-                    true => format!("{predicate}, or {} if `{own}` is meant", &object["write ".len()..]),
-                    false => format!("{object} if `{own}` is meant, or {}", &predicate["write ".len()..]),
+            (false, false) => RULE_FOR_EACH.to_owned(),
+        }
+    }
+
+    fn entries(self, predicate: &str, object: &str) -> String {
+        let (key, list) = self.keys;
+        format!("{key}: {}, {list}: [{}]", quoted(predicate), quoted(object))
+    }
+
+    /// Returns the help on an object with a sign, which the predicate denies.
+    fn denied(self, sign: &str, object: &str) -> String {
+        match dialects::opposite(sign, self.is_alone) {
+            _ if matches!(sign, "=" | "!=") => format!("write `{object}`"),
+            Some(opposite) => self.with(opposite, object),
+            None => "no predicate says the opposite of several comparisons: a rule before this one for each of them can \
+                     serve the users that it matches"
+                .to_owned(),
+        }
+    }
+
+    /// Returns the help on an object with a sign.
+    fn compared(self, sign: &str, object: &str) -> String {
+        let own = self.predicate;
+        let is_order = matches!(own, ">" | ">=" | "<" | "<=");
+        match sign {
+            _ if sign == own => format!("write `{object}`"),
+            "=" if self.is_side() || own != "=" => format!("write `{object}`"),
+            "!=" if self.is_side() || own != "=" && !is_order => format!("write `{object}`"),
+            _ if !is_order || !self.is_alone => self.with(sign, object),
+            // Which of the two is meant is not known.
+            _ => {
+                let (other, own) =
+                    (format!("`{}`", self.entries(sign, object)), format!("`{object}` if `{own}` is meant"));
+                match sign.chars().next() == self.predicate.chars().next() {
+                    true => format!("write {other}, or {own}"),
+                    false => format!("write {own}, or {other}"),
                 }
             }
-            (Self::With(sign, object), _) => with(sign, object),
-            // Both bounds are written, so the one that is dropped was meant, too.
-            (Self::Range { low, .. }, ">=" | "<") if !is_side => either(&format!("`{low}`")),
-            (Self::Range { high, is_open: false, .. }, ">" | "<=") if !is_side => either(&format!("`{high}`")),
-            (Self::Range { high, .. }, ">") if !is_side && is_alone => either(&format!("`{key}: \">=\", {list}: [{}]`", quoted(high))),
-            (Self::Range { high, .. }, "<=") if !is_side && is_alone => either(&format!("`{key}: \"<\", {list}: [{}]`", quoted(high))),
-            (Self::Range { low, .. }, ">=" | "<") => alone(low),
-            (Self::Range { high, is_open: false, .. }, ">" | "<=") => alone(high),
-            (Self::Range { high, .. }, ">") => with(">=", high),
-            (Self::Range { high, .. }, "<=") => with("<", high),
-            (Self::Range { low, .. }, _) if is_side => alone(low),
-            (Self::Range { .. }, _) if is_alone => format!("write {} for this range", self.between(has_between)),
-            (Self::Range { .. }, _) => "write a rule for each of these comparisons".to_owned(),
+        }
+    }
+}
+
+/// The help on several comparisons in one condition.
+const RULE_FOR_EACH: &str = "write a rule for each of these comparisons";
+
+impl ComparedObject {
+    /// Returns what to write, so that the condition means the same.
+    pub(super) fn help(&self, beside: Beside<'_>) -> String {
+        match self {
+            Self::With(sign, object) if beside.predicate == "!=" => beside.denied(sign, object),
+            Self::With(sign, object) => beside.compared(sign, object),
+            Self::Range { .. } if beside.predicate == "!=" => format!(
+                "no predicate says the opposite of a range: a rule before this one, with {}, can serve the users that it \
+                 matches",
+                self.between(beside.has_between)
+            ),
+            Self::Range { low, high, is_open } => self.range(low, high, *is_open, beside),
+        }
+    }
+
+    /// Returns the help on a range. Both bounds are written, so the one that a side does not have was meant, too.
+    fn range(&self, low: &str, high: &str, is_open: bool, beside: Beside<'_>) -> String {
+        let bound = match (beside.predicate, is_open) {
+            (">=" | "<", _) => low.to_owned(),
+            (">" | "<=", false) => high.to_owned(),
+            (">", true) if beside.is_side() || !beside.is_alone => return beside.with(">=", high),
+            ("<=", true) if beside.is_side() || !beside.is_alone => return beside.with("<", high),
+            (">", true) => beside.entries(">=", high),
+            ("<=", true) => beside.entries("<", high),
+            _ if beside.is_side() => low.to_owned(),
+            _ if beside.is_alone => {
+                return format!("write {} for this range", self.between(beside.has_between));
+            }
+            _ => return RULE_FOR_EACH.to_owned(),
+        };
+        match (beside.is_side(), beside.is_alone) {
+            (true, _) => format!("write `{bound}`"),
+            (false, true) => format!(
+                "write `{bound}` if `{}` is meant, or {} for this range",
+                beside.predicate,
+                self.between(beside.has_between)
+            ),
+            (false, false) => format!(
+                "write `{bound}` if `{}` is meant, or a rule for each of these comparisons",
+                beside.predicate
+            ),
         }
     }
 

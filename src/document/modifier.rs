@@ -261,10 +261,12 @@ fn other_value(is_reversed: Option<bool>, beside: &[(Node, Node)]) -> ForeignKey
             let help = format!("write `value: \"{}\"{kind}`{both}: a prerequisite names the value", !wanted);
             ForeignKey { help, stands_for: &["value", "type"] }
         }
-        None => ForeignKey::only(
-            "do not just remove it: it changes which values of the other toggle are enough, and a prerequisite names one. \
-             Name that value",
-        ),
+        None => ForeignKey {
+            help: "do not just remove it: it changes which values of the other toggle are enough, and a prerequisite names \
+                   one. Name that value"
+                .to_owned(),
+            stands_for: &["value", "type"],
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keys of `content`, and those that belong there or beside it, in the notation of another tool.
 
 use super::names::{first_of, is_note, meant_field, own_of, plain};
-use super::restriction::Restriction;
+use super::restriction::{Restriction, words};
 use super::serve::{needs, serve};
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::finding::shown;
@@ -82,15 +82,16 @@ impl UnknownKey<'_> {
             .filter(|(name, _)| *name != self.name)
             .filter_map(|(name, value)| {
                 let key = UnknownKey { name, plain: &plain(name), value, ..*self };
-                key.serve_written(variations).map(|_| told(key.plain))
+                key.serve_written(variations).map(|_| told(name))
             })
             .collect();
         let is_missing =
             |own: &&&str| meant_field(beside, self.what, own).is_none() && !others.contains(&Some(**own));
         let missing: Vec<&&str> = BOTH.iter().filter(is_missing).collect();
-        let own = match (told(self.plain), missing.as_slice()) {
+        let told = told(self.name);
+        let own = match (told, missing.as_slice()) {
             (Some(told), _) => BOTH.iter().find(|own| **own == told)?,
-            (None, [own]) if !others.contains(&None) => own,
+            (None, [own]) => own,
             (None, []) => return None,
             (None, _) => {
                 let help = "write it as `defaultServe: …` or as `disabledServe: …`, whichever it means, and add the other";
@@ -100,7 +101,10 @@ impl UnknownKey<'_> {
         if let Some(help) = self.kept(own) {
             return Some(ForeignKey::only(help));
         }
-        let help = format!("write `{own}: {serve}` instead{}", needs(&serve));
+        let help = match others.contains(&told) {
+            false => format!("write `{own}: {serve}` instead{}", needs(&serve)),
+            true => format!("write `{own}: …` instead, once: more than one key here names a variation"),
+        };
         Some(ForeignKey { help, stands_for: std::slice::from_ref(own) })
     }
 
@@ -113,7 +117,7 @@ impl UnknownKey<'_> {
             || own_of("a rule", self.plain) == Some(&"conditions")
             || own_of("a rule", self.plain).is_some() && self.is_of_a_rule()
             || is_note(self.what, self.plain);
-        let told = told(self.plain);
+        let told = told(self.name);
         let is_served = match &self.value.kind {
             // `off: on` is a switch.
             NodeKind::Scalar(text, style) if is_switch(self.plain) => {
@@ -292,11 +296,12 @@ pub(super) fn switch(what: &str, name: &str, value: &Node, own: Option<&Node>) -
     Some(ForeignKey { help, stands_for })
 }
 
-/// Returns the serve that a part of a key in lower case, without `_` and `-`, tells.
-fn told(plain: &str) -> Option<&'static str> {
+/// Returns the serve that a word of a key tells.
+fn told(name: &str) -> Option<&'static str> {
     const DISABLED: &[&str] = &["off", "disabled"];
-    const DEFAULT: &[&str] = &["fallback", "fallthrough", "default", "everyone", "else", "otherwise"];
-    let has = |words: &[&str]| words.iter().any(|word| plain.contains(word));
+    const DEFAULT: &[&str] = &["default", "else", "everyone", "fallback", "fallthrough", "otherwise"];
+    let words = words(name);
+    let has = |all: &[&str]| words.iter().any(|word| all.contains(&word.as_str()));
     match (has(DISABLED), has(DEFAULT)) {
         (true, _) => Some("disabledServe"),
         (false, true) => Some("defaultServe"),

@@ -16,7 +16,19 @@ impl UnknownKey<'_> {
         self.denied(variations).or_else(|| match own_of(WHAT, self.plain) {
             Some(&"given") => self.user(),
             Some(&"serves") => self.served(variations),
-            _ => self.named(),
+            _ => self.named().or_else(|| self.variation_of_expectation(variations)),
+        })
+    }
+
+    /// Returns the help on a key whose value is a variation, beside no `serves`. Whether it is served, or is not, no table
+    /// knows.
+    fn variation_of_expectation(&self, variations: &ReadVariations) -> Option<ForeignKey> {
+        let is_missing = meant_field(self.beside, WHAT, "serves").is_none();
+        let is_variation = scalar(self.value).is_some_and(|name| variations.has(name));
+        (own_of(WHAT, self.plain).is_none() && is_missing && is_variation).then(|| ForeignKey {
+            help: "do not just remove it: write the variation that this user is served as `serves: …`"
+                .to_owned(),
+            stands_for: &["serves"],
         })
     }
 

@@ -228,7 +228,7 @@ impl Restriction {
         if TIMES.contains(&plain.as_str()) || plain.starts_with("schedule") {
             return Some(Self::Time);
         }
-        if SHARES.contains(&plain.as_str()) && is_number() {
+        if (SHARES.contains(&plain.as_str()) || plain.contains("percent")) && is_number() {
             return Some(Self::Share);
         }
         if SETTINGS.contains(&plain.as_str()) {
@@ -306,7 +306,7 @@ fn is_comparison(word: &str) -> bool {
 }
 
 /// Returns the words of a key in lower case: `not`, `Country` of `notCountry`.
-fn words(name: &str) -> Vec<String> {
+pub(super) fn words(name: &str) -> Vec<String> {
     /// A longer key is that of a hostile document.
     const MOST_READ: usize = 100;
     let mut words = vec![String::new()];

@@ -24,13 +24,16 @@ pub(in crate::document) fn loss(what: &str, name: &str) -> String {
     }
 }
 
-/// Returns the help on the part `own` that is missing beside the unknown key `name`, which may stand for it: `help` with
-/// `…` in place of an example.
-pub(in crate::document) fn missing_beside(own: &str, help: &str, name: &str) -> String {
+/// Returns the help on the part `own` that is missing beside unknown keys, one of which may stand for it: `help` with `…` in
+/// place of an example.
+pub(in crate::document) fn missing_beside(own: &str, help: &str, unknown: &[&str]) -> String {
     let has_example = help.split('`').skip(1).step_by(2).any(|text| text.contains(": "));
-    if !has_example || help.contains('…') {
-        return help.to_owned();
-    }
+    let unknown = match unknown {
+        _ if !has_example || help.contains('…') => return help.to_owned(),
+        [] => return help.to_owned(),
+        [name] => format!("`{}`", shown(name)),
+        _ => "one of the unknown keys".to_owned(),
+    };
     let words = help.split_once(", such as `").map_or("write it", |(words, _)| words);
-    format!("{words}, as `{own}: …`; `{}` may stand for it", shown(name))
+    format!("{words}, as `{own}: …`; {unknown} may stand for it")
 }

@@ -16,8 +16,8 @@ pub(in crate::document) struct Fields<'n> {
     what: &'static str,
     pub(in crate::document) entries: Vec<Field<'n>>,
     has_unknown: bool,
-    /// The first unknown key whose help does not say all that it means: it may stand for what is missing.
-    unexplained: Option<&'n str>,
+    /// The unknown keys whose help does not say all that they mean: one of them may stand for what is missing.
+    unexplained: Vec<&'n str>,
     /// The keys that an unknown one stands for, which are not missing as well.
     pub(super) meant: Vec<&'static str>,
 }
@@ -38,7 +38,7 @@ impl<'n> Fields<'n> {
     }
 
     pub(super) fn has_unexplained(&self) -> bool {
-        self.unexplained.is_some()
+        !self.unexplained.is_empty()
     }
 
     pub(in crate::document) fn optional(&self, name: &str) -> Option<Field<'n>> {
@@ -58,8 +58,8 @@ impl ShapeReader<'_> {
         let NodeKind::Mapping(all) = &node.kind else {
             return None;
         };
-        let (entries, meant) = (Vec::new(), Vec::new());
-        let mut fields = Fields { owner, what, entries, has_unknown: false, unexplained: None, meant };
+        let (entries, unexplained, meant) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fields = Fields { owner, what, entries, has_unknown: false, unexplained, meant };
         let mut misplaced = Misplaced::of(what, all).map(|misplaced| (misplaced, false));
         for (at, (key, value)) in all.iter().enumerate() {
             let NodeKind::Scalar(name, _) = &key.kind else {
@@ -91,7 +91,7 @@ impl ShapeReader<'_> {
         }
         // An item with nothing else is another form of the whole.
         let is_item = !matches!(what, "a document" | "`content`");
-        if is_item && all.len() == 1 && fields.unexplained.is_some() {
+        if is_item && all.len() == 1 && fields.has_unexplained() {
             fields.meant.extend(known);
         }
         Some(fields)
@@ -123,8 +123,8 @@ impl ShapeReader<'_> {
         fields.has_unknown = true;
         let unknown = self.unknown_key((name, key.span), value, fields.what, known, all);
         fields.meant.extend(unknown.stands_for);
-        if !unknown.is_explained && fields.unexplained.is_none() {
-            fields.unexplained = Some(name);
+        if !unknown.is_explained {
+            fields.unexplained.push(name);
         }
     }
 
@@ -226,10 +226,7 @@ impl ShapeReader<'_> {
                 "conditions" if fields.has_unknown => CONDITIONS,
                 _ => help,
             };
-            let help = match fields.unexplained {
-                Some(unknown) => foreign::missing_beside(name, help, unknown),
-                None => help.to_owned(),
-            };
+            let help = foreign::missing_beside(name, help, &fields.unexplained);
             let (check, message) = match (fields.what, name) {
                 ("a rule", "serve") => (&check::RULE_WITHOUT_SERVE, "this rule has no serve".to_owned()),
                 (what, name) => (&check::MISSING_FIELD, format!("{what} needs `{name}`")),
@@ -344,7 +341,7 @@ fn not_a_list(field: &Field<'_>) -> Option<String> {
         ("conditions", value) if !is_nothing(value) => CONDITIONS,
         ("conditions", _) => example("conditions"),
         ("rules" | "prerequisites", NodeKind::Mapping(entries)) if !entries.is_empty() => {
-            "write `- ` before each item, or `[]` for none"
+            "write `- ` before each item"
         }
         ("rules" | "prerequisites", NodeKind::Scalar(text, _)) if is_text_of_items(text) => {
             return Some(format!(

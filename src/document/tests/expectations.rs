@@ -401,3 +401,17 @@ fn an_attribute_that_is_compared_has_no_form() {
         assert_eq!(help, "write the one value that this user has: `country: …`", "{value}");
     }
 }
+
+/// What no table has can say that the variation is served, or that it is not.
+#[test]
+fn a_variation_under_an_unexplained_key_of_an_expectation_is_its_serve_or_not() {
+    for key in ["shouldBe", "assert", "fails", "xzqj"] {
+        let read = read_expectations(&format!("- {{ name: a, {key}: on }}\n"));
+        let [one] = &read.diagnostics[..] else { panic!("{key}: {:#?}", read.diagnostics) };
+        let help = one.help.as_deref().unwrap();
+        assert_eq!(
+            help,
+            "do not just remove it: write the variation that this user is served as `serves: …`"
+        );
+    }
+}

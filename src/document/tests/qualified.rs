@@ -118,6 +118,7 @@ fn a_key_of_a_condition_whose_meaning_is_in_doubt_has_no_form() {
         "contextKind: org",
         "probability: 0.1",
         "ramp: 10",
+        "passPercentage: 10",
         "age: { between: [18, 65] }",
         "age: { inRange: [18, 65] }",
         // A word or a sign in the value denies, compares or stands for all.
@@ -126,7 +127,7 @@ fn a_key_of_a_condition_whose_meaning_is_in_doubt_has_no_form() {
         "country: no AT",
         "country: except AT",
         "country: all but AT",
-        "country: AT, not CH",
+        "country: \"AT, not CH\"",
         "country: any",
         "age: under 18",
         "age: at least 18",

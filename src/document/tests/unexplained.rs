@@ -187,6 +187,16 @@ fn the_name_of_a_key_tells_which_of_two_missing_serves_it_is() {
     let all = helps(&document);
     assert_eq!(all.len(), 1, "{all:?}");
     assert!(all[0].1.contains("`defaultServe: …`") && all[0].1.contains("`disabledServe: …`"), "{all:?}");
+    // More than one would be there twice.
+    for own in ["everyone: \"on\"\n  elseServe: \"off\"", "result: \"on\"\n  outcome: \"off\""] {
+        let rest = DOCUMENT.split_once("  defaultServe").unwrap().0;
+        let document = featureprobe(&format!("{rest}  {own}\n"));
+        let once = "write `defaultServe: …` instead, once: more than one key here names a variation";
+        assert_eq!(helps(&document), [("unknown-key", once), ("unknown-key", once)], "{own}");
+    }
+    // A part of a word tells nothing.
+    let (_, help) = only(&format!("{DOCUMENT}  offset: 1\n"));
+    assert!(help.contains("do not just remove it"), "{help}");
     // Both are there.
     let (_, help) = only(&format!("{DOCUMENT}  whenOff: \"on\"\n"));
     assert_eq!(help, "keep one of the two: `whenOff` stands for `disabledServe`, which is here as well");
@@ -235,6 +245,7 @@ fn a_prerequisite_in_another_form_has_one_finding_and_no_invented_value() {
         ("{ \"base = on\": true }", &["key: …, type: …, value: …"]),
         ("[{ not: base }]", &["do not just remove it"]),
         ("[{ any: [base, multi] }]", &["do not just remove it"]),
+        ("[{ key: base, type: string, not: red }]", &["do not just remove it"]),
         ("[{ key: base, is: \"on\" }]", &["`value: …`"]),
         ("[{ key: base, isNot: \"on\" }]", &["`value: …`"]),
         ("[{ key: base, equals: true }]", &["`value: …`"]),
@@ -260,6 +271,9 @@ fn a_text_in_place_of_a_list_is_not_removed() {
         assert!(!help.contains("[]") && help.contains("list"), "{text}: {help}");
     }
     assert_eq!(only(&format!("{start}  rules: none\n{end}")).1, "write `[]` for none");
+    let (_, help) =
+        only(&DOCUMENT.replace("content:\n", "content:\n  prerequisites: { multi: [red, blue] }\n"));
+    assert_eq!(help, "write `- ` before each item");
 }
 
 /// Expectations that `gitoggle test` does not find.
