@@ -1,6 +1,6 @@
 //! Keys of `content`, and those that belong there or beside it, in the notation of another tool.
 
-use super::names::{first_of, is_note, meant_field, own_of, plain};
+use super::names::{OF_A_DISABLED_TOGGLE, OF_EVERYONE_ELSE, first_of, is_note, meant_field, own_of, plain};
 use super::restriction::{Restriction, words};
 use super::serve::{needs, serve};
 use super::{ForeignKey, ReadVariations, UnknownKey};
@@ -298,11 +298,9 @@ pub(super) fn switch(what: &str, name: &str, value: &Node, own: Option<&Node>) -
 
 /// Returns the serve that a word of a key tells.
 fn told(name: &str) -> Option<&'static str> {
-    const DISABLED: &[&str] = &["off", "disabled"];
-    const DEFAULT: &[&str] = &["default", "else", "everyone", "fallback", "fallthrough", "otherwise"];
     let words = words(name);
     let has = |all: &[&str]| words.iter().any(|word| all.contains(&word.as_str()));
-    match (has(DISABLED), has(DEFAULT)) {
+    match (has(OF_A_DISABLED_TOGGLE), has(OF_EVERYONE_ELSE)) {
         (true, _) => Some("disabledServe"),
         (false, true) => Some("defaultServe"),
         (false, false) => None,

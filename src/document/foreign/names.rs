@@ -117,27 +117,9 @@ pub(in crate::document) const NAMES: &[(&str, &str, &[&str])] = &[
 
 /// Keys of other tools with a serve, in the same form.
 pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
-    (
-        "`content`",
-        "defaultServe",
-        &[
-            "fallthrough",
-            "defaultvariant",
-            "defaultvariation",
-            "defaultrule",
-            "default",
-            "else",
-            "otherwise",
-            "fallback",
-            "defaultvalue",
-            "serve",
-            "serves",
-            "select",
-            "value",
-        ],
-    ),
+    ("`content`", "defaultServe", &["serve", "serves", "select", "value"]),
+    ("`content`", "defaultServe", OF_EVERYONE_ELSE),
     ("`content`", "defaultServe", SHARES),
-    ("`content`", "disabledServe", &["offvariation", "offvariant", "disabledvariation", "disabledvariant"]),
     (
         "a rule",
         "serve",
@@ -165,6 +147,11 @@ pub(in crate::document) const SERVES: &[(&str, &str, &[&str])] = &[
     ),
     ("a rule", "serve", SHARES),
 ];
+
+/// Words that tell which serve of `content` a key is.
+pub(super) const OF_EVERYONE_ELSE: &[&str] =
+    &["default", "else", "everyone", "fallback", "fallthrough", "otherwise"];
+pub(super) const OF_A_DISABLED_TOGGLE: &[&str] = &["disabled", "off"];
 
 /// Keys of segments.
 pub(super) const SEGMENTS: &[&str] = &["segment", "segments", "segmentkey", "segmentkeys"];
@@ -264,7 +251,24 @@ pub(in crate::document) fn plain(name: &str) -> String {
 /// Returns the key of `what` that other tools call `plain`.
 pub(in crate::document) fn own_of(what: &str, plain: &str) -> Option<&'static &'static str> {
     let mut rows = NAMES.iter().chain(SERVES).filter(|(whose, ..)| *whose == what);
-    rows.find(|(_, _, names)| names.contains(&plain)).map(|(_, own, _)| own)
+    let row = rows.find(|(_, _, names)| names.contains(&plain)).map(|(_, own, _)| own);
+    row.or_else(|| if what == "`content`" { serve_of_content(plain) } else { None })
+}
+
+/// Returns the serve of `content` that a compound such as `offVariation` or `defaultRule` is, given in lower case.
+fn serve_of_content(plain: &str) -> Option<&'static &'static str> {
+    const ENDS: &[&str] = &["rule", "treatment", "value", "variant", "variation"];
+    let word = ENDS.iter().find_map(|end| plain.strip_suffix(end))?;
+    match (OF_EVERYONE_ELSE.contains(&word), OF_A_DISABLED_TOGGLE.contains(&word)) {
+        (true, _) => Some(&"defaultServe"),
+        (_, true) => Some(&"disabledServe"),
+        _ => None,
+    }
+}
+
+/// Returns whether a key of a document has a serve.
+pub(super) fn is_serve(own: &str) -> bool {
+    own == "serve" || own.ends_with("Serve")
 }
 
 /// Returns the entries that a help looks at: a hostile mapping can have any number.

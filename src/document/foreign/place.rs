@@ -150,8 +150,7 @@ pub(in crate::document) fn expectations(path: &str, root: &Node) -> Option<Strin
         let tests = ["test", "tests", "spec", "specs"];
         let toggle = tests.iter().find_map(|end| stem.strip_suffix(end)?.strip_suffix(signs)).unwrap_or(stem);
         format!(
-            "it looks like expectations, which `gitoggle test` reads from `{}.test.yaml` only: rename this file, so that they \
-             are run",
+            "it looks like expectations, which are read from `{}.test.yaml` only: rename this file, so that they are tested",
             shown(toggle)
         )
     })

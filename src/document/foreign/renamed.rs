@@ -3,7 +3,7 @@
 use super::condition::compared_with;
 use super::expression::condition_of;
 use super::list::{FormOfList, form_of_list, not_a_list};
-use super::names::{SERVES, SHARES, meant_field, own_of, plain};
+use super::names::{SHARES, is_serve, meant_field, own_of, plain};
 use super::serve::{needs, serve};
 use super::{ForeignKey, ReadVariations, UnknownKey};
 use crate::document::finding::shown;
@@ -27,7 +27,7 @@ impl UnknownKey<'_> {
             let help = format!("write `{}: {}` instead", own[0], quoted(&shown(text)));
             return Some(ForeignKey { help, stands_for: own });
         }
-        let help = match SERVES.iter().any(|(whose, known, _)| (*whose, known) == (self.what, own)) {
+        let help = match is_serve(own) {
             // `1` is a share here, not an index.
             true => match serve(self.value, variations)
                 .filter(|_| !is_share || !self.is_percentage(variations))

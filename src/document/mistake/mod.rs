@@ -474,8 +474,6 @@ fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
     let line = &lines[at];
     let open = columns(&lines[..at]);
     let first = lines.iter().position(|line| !line.is_empty())?;
-    let to = line.text.trim_end().len();
-    let here = |message: String, help: String| Some(Found::new(at, line.indent, to, message, help));
     if lines[first].indent > line.indent {
         let spaces = lines[first].indent;
         let message = "the first line is indented, and a later one is not";
@@ -486,7 +484,6 @@ fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
         .filter(|column| column.at <= line.indent)
         .max_by_key(|column| (column.at, !column.is_item))?;
     let above = &lines[inner.line];
-    let name = escaped(above.key());
     if line.indent > inner.at && !inner.is_item && !above.plain_value().is_empty() && above.colon.is_some() {
         return Some(too_deep(lines, at, inner));
     }
@@ -495,54 +492,72 @@ fn indentation(lines: &[Line<'_>], at: usize) -> Option<Found> {
         return Some(Found::new(first, 0, 1, message, "remove the dash"));
     }
     let beside = sibling(lines, at).filter(|beside| beside.content != line.indent && !line.has_dash());
-    if let Some(beside) = beside.filter(|beside| {
-        let is_key = inner.at == line.indent && (inner.is_item || above.colon.is_none());
-        is_key && beside.content < line.indent
-    }) {
+    let (message, help) = match inner.at == line.indent {
+        true => at_column(line, above, inner.is_item, beside)?,
+        false => {
+            let nearest = match beside {
+                Some(beside) => beside.content,
+                None => {
+                    open_columns(lines, at).into_iter().min_by_key(|column| column.abs_diff(line.indent))?
+                }
+            };
+            let message = format!("no line above is indented by {} spaces", line.indent);
+            (message, format!("indent it by {nearest} spaces"))
+        }
+    };
+    Some(Found::new(at, line.indent, line.text.trim_end().len(), message, help))
+}
+
+/// Returns the finding and the help on a line that begins in the column of the line `above`, which is an item of a list or
+/// not. `beside` has a key that belongs into the same mapping.
+fn at_column(
+    line: &Line<'_>,
+    above: &Line<'_>,
+    is_item: bool,
+    beside: Option<&Line<'_>>,
+) -> Option<(String, String)> {
+    let beside = beside.filter(|beside| (is_item || above.colon.is_none()) && beside.content < line.indent);
+    if let Some(beside) = beside {
         let (name, other, spaces) = (escaped(line.key()), escaped(beside.key()), beside.content);
         let message = format!("`{name}` is not indented like `{other}`, which belongs to the same part");
-        return here(message, format!("indent it by {spaces} spaces"));
+        return Some((message, format!("indent it by {spaces} spaces")));
     }
-    if inner.at == line.indent && inner.is_item && !line.has_dash() {
-        let spaces = lines[inner.line].content;
-        let message = "the next item of the list begins here, and it has no dash".to_owned();
-        return here(
-            message,
-            format!("indent the line by {spaces} spaces like the keys above, or write `- ` before it"),
-        );
-    }
-    if inner.at == line.indent && !inner.is_item && line.has_dash() && above.colon.is_none() {
-        let spaces = above.indent;
-        return match above.has_dash() {
-            true => here(
-                format!("the item above is indented by {spaces} spaces, and this one by {}", line.indent),
-                format!("indent it by {spaces} spaces"),
+    match (is_item, line.has_dash()) {
+        (true, false) => Some((
+            "the next item of the list begins here, and it has no dash".to_owned(),
+            format!(
+                "indent the line by {} spaces like the keys above, or write `- ` before it",
+                above.content
             ),
-            false => {
-                let text = escaped(above.text.trim()).to_string();
-                here(
-                    format!("a list item cannot be beside the text `{text}`"),
-                    format!("remove `{text}`, or write `- ` before it"),
-                )
-            }
-        };
+        )),
+        (false, true) => Some(beside_item(line, above)),
+        _ => None,
     }
-    if inner.at == line.indent && !inner.is_item && line.has_dash() {
-        let message = format!("a list item cannot be beside the key `{name}`");
-        return here(
-            message,
-            format!("write either keys or `- ` items at this indentation: check `{name}` and this line"),
-        );
+}
+
+/// Returns the finding and the help on an item of a list in the column of a line that is none of the same list.
+fn beside_item(line: &Line<'_>, above: &Line<'_>) -> (String, String) {
+    let spaces = above.indent;
+    match (above.colon.is_none(), above.has_dash()) {
+        (true, true) => (
+            format!("the item above is indented by {spaces} spaces, and this one by {}", line.indent),
+            format!("indent it by {spaces} spaces"),
+        ),
+        (true, false) => {
+            let text = escaped(above.text.trim()).to_string();
+            (
+                format!("a list item cannot be beside the text `{text}`"),
+                format!("remove `{text}`, or write `- ` before it"),
+            )
+        }
+        (false, _) => {
+            let name = escaped(above.key());
+            (
+                format!("a list item cannot be beside the key `{name}`"),
+                format!("write either keys or `- ` items at this indentation: check `{name}` and this line"),
+            )
+        }
     }
-    if inner.at != line.indent {
-        let nearest = match beside {
-            Some(beside) => beside.content,
-            None => open_columns(lines, at).into_iter().min_by_key(|column| column.abs_diff(line.indent))?,
-        };
-        let message = format!("no line above is indented by {} spaces", line.indent);
-        return here(message, format!("indent it by {nearest} spaces"));
-    }
-    None
 }
 
 /// Returns the nearest line above with a key that belongs into the same mapping as that of the line `at`.

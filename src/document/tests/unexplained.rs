@@ -188,7 +188,7 @@ fn the_name_of_a_key_tells_which_of_two_missing_serves_it_is() {
     assert_eq!(all.len(), 1, "{all:?}");
     assert!(all[0].1.contains("`defaultServe: …`") && all[0].1.contains("`disabledServe: …`"), "{all:?}");
     // More than one would be there twice.
-    for own in ["everyone: \"on\"\n  elseServe: \"off\"", "result: \"on\"\n  outcome: \"off\""] {
+    for own in ["everyoneServe: \"on\"\n  elseServe: \"off\"", "result: \"on\"\n  outcome: \"off\""] {
         let rest = DOCUMENT.split_once("  defaultServe").unwrap().0;
         let document = featureprobe(&format!("{rest}  {own}\n"));
         let once = "write `defaultServe: …` instead, once: more than one key here names a variation";
