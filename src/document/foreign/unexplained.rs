@@ -34,6 +34,8 @@ pub(in crate::document) fn missing_beside(own: &str, help: &str, unknown: &[&str
         [name] => format!("`{}`", shown(name)),
         _ => "one of the unknown keys".to_owned(),
     };
-    let words = help.split_once(", such as `").map_or("write it", |(words, _)| words);
-    format!("{words}, as `{own}: …`; {unknown} may stand for it")
+    match help.split_once(", such as `") {
+        Some((words, _)) => format!("{words}, as `{own}: …`; {unknown} may stand for it"),
+        None => format!("write `{own}: …`; {unknown} may stand for it"),
+    }
 }
