@@ -122,27 +122,7 @@ impl Flow<'_> {
         self.byte += c.len_utf8();
         match c {
             ' ' | '\t' => Ok(()),
-            '#' if from == 0 || text[..from].ends_with([' ', '\t', '[', '{', ',']) => {
-                self.hidden(from)?;
-                let (at, begin, end) = self.plain;
-                let behind = text[from..].find([',', ']', '}']).filter(|_| text[from..].contains([']', '}']));
-                // With a blank after it, it is meant as one.
-                let is_text = !text[from + 1..].starts_with([' ', ']', '}']);
-                if at == line
-                    && is_text
-                    && self.last == Token::Value
-                    && text[end..from].trim().is_empty()
-                    && let Some(behind) = behind
-                {
-                    let to = begin + text[begin..from + behind].trim_end().len();
-                    self.cut.get_or_insert((line, begin, to));
-                }
-                if self.hiding.is_none() {
-                    self.hiding = self.hides_brackets(from);
-                }
-                self.byte = text.len();
-                Ok(())
-            }
+            '#' if from == 0 || text[..from].ends_with([' ', '\t', '[', '{', ',']) => self.comment(from),
             '#' if self.last == Token::Value => match self.hides_brackets(from) {
                 Some(found) => Err(Box::new(found)),
                 None => {
@@ -182,6 +162,30 @@ impl Flow<'_> {
             '/' if text[self.byte..].starts_with(['/', '*']) => slashes(line, from, text.len()),
             _ => self.plain(from),
         }
+    }
+
+    /// Skips a comment, which can cut a value or hide a bracket.
+    fn comment(&mut self, from: usize) -> Scanned<()> {
+        self.hidden(from)?;
+        let text = self.lines[self.line].text;
+        let (at, begin, end) = self.plain;
+        let behind = text[from..].find([',', ']', '}']).filter(|_| text[from..].contains([']', '}']));
+        // With a blank after it, it is meant as one.
+        let is_text = !text[from + 1..].starts_with([' ', ']', '}']);
+        if at == self.line
+            && is_text
+            && self.last == Token::Value
+            && text[end..from].trim().is_empty()
+            && let Some(behind) = behind
+        {
+            let to = begin + text[begin..from + behind].trim_end().len();
+            self.cut.get_or_insert((self.line, begin, to));
+        }
+        if self.hiding.is_none() {
+            self.hiding = self.hides_brackets(from);
+        }
+        self.byte = text.len();
+        Ok(())
     }
 
     /// Checks that a comment hides no value, such as `#FF0000`, and no bracket behind it.

@@ -33,6 +33,30 @@ enum Before {
     Lazy,
 }
 
+impl Before {
+    /// Returns what a part is that begins with `c`, as what a repetition behind it would repeat.
+    fn of(c: char, part: &str) -> Self {
+        match c {
+            '*' | '+' | '?' | '{' => Self::Repetition,
+            '(' | '|' => Self::Nothing,
+            '^' | '$' => Self::Position,
+            c if is_astral(c) => Self::Astral,
+            '\\' if part[1..].starts_with(['b', 'B', 'A', 'z', '<', '>']) => Self::Position,
+            _ => Self::Item,
+        }
+    }
+
+    /// Returns what is not portable if this is repeated.
+    fn repeated(self) -> Option<Construct> {
+        match self {
+            Self::Repetition | Self::Lazy => Some(Construct::Possessive),
+            Self::Position => Some(Construct::RepeatedPosition),
+            Self::Astral => Some(Construct::Astral),
+            Self::Nothing | Self::Item => None,
+        }
+    }
+}
+
 /// Returns all parts that are not portable, with their texts, in their order.
 pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
     let mut found = Vec::new();
@@ -86,28 +110,10 @@ pub(super) fn not_portable(pattern: &str) -> Vec<(Construct, &str)> {
             None => {}
         }
         let is_lazy = c == '?' && before == Before::Repetition;
-        let repeats = matches!(c, '*' | '+' | '?' | '{');
-        before = match (c, before) {
-            _ if is_lazy => Before::Lazy,
-            (_, Before::Repetition | Before::Lazy) if repeats => {
-                add(Construct::Possessive);
-                Before::Repetition
-            }
-            (_, Before::Position) if repeats => {
-                add(Construct::RepeatedPosition);
-                Before::Repetition
-            }
-            (_, Before::Astral) if repeats => {
-                add(Construct::Astral);
-                Before::Repetition
-            }
-            _ if repeats => Before::Repetition,
-            ('(' | '|', _) => Before::Nothing,
-            ('^' | '$', _) => Before::Position,
-            (c, _) if is_astral(c) => Before::Astral,
-            ('\\', _) if rest[1..].starts_with(['b', 'B', 'A', 'z', '<', '>']) => Before::Position,
-            _ => Before::Item,
-        };
+        if matches!(c, '*' | '+' | '?' | '{') && !is_lazy {
+            before.repeated().into_iter().for_each(&mut add);
+        }
+        before = if is_lazy { Before::Lazy } else { Before::of(c, rest) };
         at += length;
     }
     let folded = folds.and_then(|from| {
