@@ -339,33 +339,14 @@ impl<'a> Scan<'a> {
             true => failed.values().sum(),
             false => 0,
         };
-        for id in &applied.unknown {
-            environments.insert(id.environment());
-            report.unread.push(UnreadToggle {
-                id: id.clone(),
-                reason: "the outcome of the last publish is unknown until the next pass reads the toggle"
-                    .to_owned(),
-            });
-        }
-        let is_unread: BTreeSet<&ToggleId> = report.unread.iter().map(|unread| &unread.id).collect();
-        let is_shown = |id: &ToggleId| applied.object(id).is_some() && !is_unread.contains(id);
-        let known = memory.differences();
-        let drifted = known.drifted.into_iter();
-        let missing = known.missing.into_iter();
-        let drifted: Vec<_> = drifted.filter(|drifted| is_shown(&drifted.applied.id)).collect();
-        let missing: Vec<_> = missing.filter(|missing| is_shown(&missing.id)).collect();
-        report.drifted = drifted;
-        report.missing.extend(missing);
+        environments.extend(applied.unknown.iter().map(ToggleId::environment));
+        report.unread.extend(applied.unknown.iter().map(unknown));
+        list_known(&mut report, memory.differences(), applied);
         report.service = rules.base_url.clone().unwrap_or_default();
         report.applied = applied.len();
         report.as_of = began - SDK_LAG;
         report.environments = environments;
-        let differing = report.drifted.iter().map(|drifted| &drifted.applied.id);
-        let differing = differing.chain(report.missing.iter().map(|missing| &missing.id));
-        let others: BTreeSet<&ToggleId> =
-            differing.chain(report.unread.iter().map(|unread| &unread.id)).collect();
-        let is_equal = |id: &ToggleId| !others.contains(id) && !report.archived.contains(id);
-        report.in_sync = applied.iter().filter(|(id, _)| is_equal(id)).count();
+        report.in_sync = in_sync(&report, applied);
         report.sort();
         DriftScan {
             report,
@@ -378,6 +359,34 @@ impl<'a> Scan<'a> {
             has_new_documents: false,
         }
     }
+}
+
+/// Returns the entry of a toggle whose last outcome is unknown.
+fn unknown(id: &ToggleId) -> UnreadToggle {
+    let reason = "the outcome of the last publish is unknown until the next pass reads the toggle";
+    UnreadToggle { id: id.clone(), reason: reason.to_owned() }
+}
+
+/// Adds the known differences of the toggles that were read and are still applied.
+fn list_known(report: &mut DriftReport, known: DriftReport, applied: &AppliedDocuments) {
+    let is_unread: BTreeSet<&ToggleId> = report.unread.iter().map(|unread| &unread.id).collect();
+    let is_shown = |id: &ToggleId| applied.object(id).is_some() && !is_unread.contains(id);
+    let drifted = known.drifted.into_iter().filter(|drifted| is_shown(&drifted.applied.id));
+    let drifted: Vec<_> = drifted.collect();
+    let missing = known.missing.into_iter().filter(|missing| is_shown(&missing.id));
+    let missing: Vec<_> = missing.collect();
+    report.drifted = drifted;
+    report.missing.extend(missing);
+}
+
+/// Returns the number of applied toggles that a report does not list.
+fn in_sync(report: &DriftReport, applied: &AppliedDocuments) -> usize {
+    let drifted = report.drifted.iter().map(|drifted| &drifted.applied.id);
+    let missing = report.missing.iter().map(|missing| &missing.id);
+    let unread = report.unread.iter().map(|unread| &unread.id);
+    let listed: BTreeSet<&ToggleId> = drifted.chain(missing).chain(unread).collect();
+    let is_equal = |id: &ToggleId| !listed.contains(id) && !report.archived.contains(id);
+    applied.iter().filter(|(id, _)| is_equal(id)).count()
 }
 
 /// Returns how to fix what made a read fail.
