@@ -109,13 +109,11 @@ impl Plan {
     ) -> BTreeMap<ToggleId, Hold> {
         let withheld = self.withheld.iter().map(|held| &held.id).chain(self.unless_equal.keys());
         let withheld: BTreeSet<&ToggleId> = withheld.collect();
-        let is_missing = |id: &ToggleId| matches!(live.get(id), Some(Live::Missing { .. }));
-        let concerned =
-            withheld.iter().copied().chain(self.broken.keys()).chain(&self.outside).chain(live.keys());
-        let environments: BTreeSet<EnvironmentId> = concerned.map(ToggleId::environment).collect();
+        let environments = self.may_wait_in(&withheld, live);
         if environments.is_empty() {
             return BTreeMap::new();
         }
+        let is_missing = |id: &ToggleId| matches!(live.get(id), Some(Live::Missing { .. }));
         let published: BTreeSet<&ToggleId> = self.changes.iter().map(|change| &change.id).collect();
         let all = self.by_environment();
         let wait = |change: &Change, fate: &dyn Fn(&ToggleId) -> ChangeFate| {
@@ -163,6 +161,17 @@ impl Plan {
             };
         }
         held
+    }
+
+    /// Returns the environments in which something is withheld, broken, out of scope, or read.
+    fn may_wait_in(
+        &self,
+        withheld: &BTreeSet<&ToggleId>,
+        live: &BTreeMap<ToggleId, Live>,
+    ) -> BTreeSet<EnvironmentId> {
+        let withheld = withheld.iter().copied();
+        let concerned = withheld.chain(self.broken.keys()).chain(&self.outside).chain(live.keys());
+        concerned.map(ToggleId::environment).collect()
     }
 
     /// Withholds the changes whose new prerequisites make the chain of a document too long that does not change.
