@@ -97,15 +97,14 @@ fn tries(store: &Store, plan: &Plan, published: &PublishSummary, scope: &Scope, 
     let lines = plan.changes().iter().zip(&published.results);
     let unconfirmed = lines.filter(|(_, result)| !result.is_recorded());
     let unconfirmed = unconfirmed.map(|(change, result)| (&change.id, change.request(), result));
-    tries::remember(
-        before,
-        unconfirmed,
-        &published.waits,
-        &published.still_held,
-        plan.withheld().iter().map(|held| &held.id).chain(elsewhere),
+    let left = plan.withheld().iter().map(|held| &held.id).chain(elsewhere);
+    let end = tries::PassEnd {
+        waits: &published.waits,
+        still_held: &published.still_held,
         now,
-        fastrand::f64(),
-    )
+        jitter: fastrand::f64(),
+    };
+    tries::remember(before, unconfirmed, left, end)
 }
 
 /// The bytes of the source's documents, for the state to keep.

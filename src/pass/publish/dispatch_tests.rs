@@ -358,7 +358,9 @@ impl World {
     fn remember(&mut self, due: &[usize], results: &[ChangeResult]) {
         let failed = due.iter().zip(results).filter(|(_, result)| **result != ChangeResult::Applied);
         let lines = failed.map(|(at, result)| (&self.toggles[*at].id, RequestDigest::default(), result));
-        self.tries = tries::remember(&self.tries, lines, &BTreeMap::new(), &BTreeMap::new(), [], 0, 1.0);
+        let (waits, still_held) = (&BTreeMap::new(), &BTreeMap::new());
+        let end = tries::PassEnd { waits, still_held, now: 0, jitter: 1.0 };
+        self.tries = tries::remember(&self.tries, lines, [], end);
     }
 
     /// Runs passes until every toggle that the service accepts is applied. Returns their number.

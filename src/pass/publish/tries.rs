@@ -15,18 +15,28 @@ pub(super) fn last_try(tries: &HeldRequests, id: &ToggleId) -> u64 {
     tries.get(&id.folded()).map_or(0, |tried| tried.pass)
 }
 
-/// Returns what is remembered after a pass that ended at `now`. `lines` are its changes; the service asked
-/// for `waits`; those in `still_held` could not be read, so that what held them before counts; the toggles `left`
-/// were withheld, or are not in the scope of the pass; `jitter` is a random number in `0.0..=1.0`.
+/// What decides on the backoffs of a pass that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassEnd<'a> {
+    /// How long the service asked to wait, by toggle.
+    pub(crate) waits: &'a BTreeMap<ToggleId, Duration>,
+    /// The toggles that could not be read, so that what held them before counts.
+    pub(crate) still_held: &'a BTreeMap<ToggleId, Arc<Hold>>,
+    /// In seconds since 1970-01-01 UTC.
+    pub(crate) now: i64,
+    /// A random number in `0.0..=1.0`.
+    pub(crate) jitter: f64,
+}
+
+/// Returns what is remembered after a pass. `lines` are its changes; the toggles `left` were withheld, or are not in the
+/// scope of the pass.
 pub(crate) fn remember<'a>(
     before: &HeldRequests,
     lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,
-    waits: &BTreeMap<ToggleId, Duration>,
-    still_held: &BTreeMap<ToggleId, Arc<Hold>>,
     left: impl IntoIterator<Item = &'a ToggleId>,
-    now: i64,
-    jitter: f64,
+    end: PassEnd<'_>,
 ) -> HeldRequests {
+    let PassEnd { waits, still_held, now, jitter } = end;
     let pass = 1 + before.values().map(|tried| tried.pass).max().unwrap_or_default();
     // Their requests were not sent, so earlier tries still count.
     let left = left.into_iter().map(ToggleId::folded);
@@ -88,21 +98,16 @@ mod tests {
     use super::*;
     use crate::model::{Action, Payload};
 
+    const END: PassEnd<'_> =
+        PassEnd { waits: &BTreeMap::new(), still_held: &BTreeMap::new(), now: 0, jitter: 1.0 };
+
     fn id(text: &str) -> ToggleId {
         text.parse().unwrap()
     }
 
     fn after(before: &HeldRequests, result: &ChangeResult, now: i64) -> HeldRequests {
         let id = id("a/b/c");
-        remember(
-            before,
-            [(&id, RequestDigest::default(), result)],
-            &BTreeMap::new(),
-            &BTreeMap::new(),
-            [],
-            now,
-            1.0,
-        )
+        remember(before, [(&id, RequestDigest::default(), result)], [], PassEnd { now, ..END })
     }
 
     fn alone() -> ChangeResult {
@@ -129,8 +134,7 @@ mod tests {
         let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
         let other = RequestDigest::new(Action::Update, &serde_json::from_str::<Payload>(payload).unwrap());
         let id = id("a/b/c");
-        let tries =
-            remember(&tries, [(&id, other, &alone())], &BTreeMap::new(), &BTreeMap::new(), [], 0, 1.0);
+        let tries = remember(&tries, [(&id, other, &alone())], [], END);
         assert_eq!(tries[&id.folded()].alone.as_ref().map(|alone| alone.failures), Some(1));
     }
 
@@ -155,7 +159,7 @@ mod tests {
             [(&hold, Some(HoldKind::Drifted), true), (&BTreeMap::new(), None, true)]
         {
             let line = (&id, RequestDigest::default(), &pending);
-            let tries = remember(&held, [line], &BTreeMap::new(), still_held, [], 0, 1.0);
+            let tries = remember(&held, [line], [], PassEnd { still_held, ..END });
             let tried = &tries[&id.folded()];
             assert_eq!((tried.hold.kind, tried.pass > held[&id.folded()].pass), (kind, is_later));
         }
@@ -182,7 +186,7 @@ mod tests {
                 turns[*at] += 1;
             }
             let lines = ids.iter().enumerate().map(|(at, id)| (id, request(at), &results[at]));
-            tries = remember(&tries, lines, &BTreeMap::new(), &BTreeMap::new(), [], 0, 1.0);
+            tries = remember(&tries, lines, [], END);
         }
         assert_eq!(turns, [3; 9], "the same for all");
     }
@@ -191,10 +195,10 @@ mod tests {
     fn what_is_remembered_outlives_a_change_of_case_and_has_the_new_spelling() {
         let (before, renamed) = (after(&HeldRequests::new(), &alone(), 0), id("A/b/C"));
         let failed = (&renamed, RequestDigest::default(), &alone());
-        let failed = remember(&before, [failed], &BTreeMap::new(), &BTreeMap::new(), [], 0, 1.0);
+        let failed = remember(&before, [failed], [], END);
         let unsent = (&renamed, RequestDigest::default(), &ChangeResult::NotSent);
-        let unsent = remember(&before, [unsent], &BTreeMap::new(), &BTreeMap::new(), [], 0, 1.0);
-        let withheld = remember(&before, [], &BTreeMap::new(), &BTreeMap::new(), [&renamed], 0, 1.0);
+        let unsent = remember(&before, [unsent], [], END);
+        let withheld = remember(&before, [], [&renamed], END);
         for (tries, failures) in [(failed, 2), (unsent, 1), (withheld, 1)] {
             let [(id, tried)] = &tries.iter().collect::<Vec<_>>()[..] else { panic!("{tries:?}") };
             assert_eq!(id.spelled(), &renamed);
