@@ -48,7 +48,7 @@ pub(crate) use references::{
 };
 pub(crate) use rewrite::rewrite;
 pub(crate) use schema::{schema, test_schema};
-pub(crate) use sdks::{MayDiffer, may_differ};
+pub(crate) use sdks::{MayDiffer, is_large_number, may_differ};
 pub use service_json::Inexpressible;
 pub(crate) use service_json::from_service;
 pub(crate) use waiver::kept;

@@ -20,6 +20,15 @@ use crate::model::{
     is_same_value, is_semver, listed,
 };
 
+/// Returns whether the variation at `index` is a whole number of more than 32 bits of a toggle of numbers: a caller that asks
+/// for a number gets its own default from Java.
+pub(crate) fn is_large_number(variations: &[Variation], index: usize) -> bool {
+    let number = variations[index].value.parse::<f64>().unwrap_or_default();
+    let is_int = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number);
+    let values = || variations.iter().map(|one| one.value.as_str()).collect::<Vec<_>>();
+    number.fract() == 0.0 && !is_int && ReturnType::of(&values()) == ReturnType::Number
+}
+
 /// Returns why no SDK of the team can read a pattern with all of these. Without a team, all SDKs are asked.
 pub(super) fn unknown(constructs: &[Construct], sdks: Sdks) -> Option<String> {
     let sdks = if sdks.is_empty() { Sdks::ALL } else { sdks };
@@ -167,20 +176,13 @@ impl SdkChecker {
     }
 
     fn variations(&mut self, content: &Content, list: &At<'_>) {
-        let values: Vec<&str> = content.variations.iter().map(|variation| variation.value.as_str()).collect();
-        if ReturnType::of(&values) != ReturnType::Number {
-            return;
-        }
-        for (index, value) in values.iter().enumerate() {
-            let number = value.parse::<f64>().unwrap_or_default();
-            let is_int = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number);
-            if number.fract() == 0.0 && !is_int {
-                let example = format!(
-                    "a caller that asks for a number gets its own default instead of `{}`",
-                    shown(value)
-                );
-                return self.add(&LARGE_NUMBERS, &example, &list.item(index).key("value"), Part::Value);
-            }
+        let large = (0..content.variations.len()).find(|index| is_large_number(&content.variations, *index));
+        if let Some(index) = large {
+            let example = format!(
+                "a caller that asks for a number gets its own default instead of `{}`",
+                shown(&content.variations[index].value)
+            );
+            self.add(&LARGE_NUMBERS, &example, &list.item(index).key("value"), Part::Value);
         }
     }
 

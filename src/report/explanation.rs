@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::document::{MayDiffer, may_differ};
+use crate::document::{MayDiffer, is_large_number, may_differ};
 use crate::evaluate::{
     self, Doubt, Evaluator, JsonEquality, NumberComparison, PrerequisiteEnd, PrerequisiteTrace, SdkRules,
     ServePlace, ServeTrace, Served, ToggleTrace, Truth, TypeComparison, UnmetServe, Verdict,
@@ -76,11 +76,13 @@ impl Subject<'_> {
 
     /// Returns what other SDKs serve, as far as it is known and something else.
     fn elsewhere(&self, trace: &ToggleTrace, evaluate: impl Fn(SdkRules) -> Verdict) -> Vec<Elsewhere> {
+        const JAVA: &str = "Java from 2.3 on";
+        const UNDELIVERED: &str = "whole numbers have 32 bits where a caller asks for a number";
         const OTHERS: [(Sdk, &str, SdkRules); 6] = [
             (Sdk::Rust, "Rust", SdkRules::RUST),
             (Sdk::Node, "Node", SdkRules::NODE),
             (Sdk::Python, "Python", SdkRules::PYTHON),
-            (Sdk::Java, "Java from 2.3 on", SdkRules::JAVA),
+            (Sdk::Java, JAVA, SdkRules::JAVA),
             (Sdk::Java, "Java before 2.3", SdkRules::OLD_JAVA),
             (Sdk::Go, "Go", SdkRules::GO),
         ];
@@ -89,16 +91,27 @@ impl Subject<'_> {
             return all;
         }
         let own = SdkRules::of(self.sdks.first());
-        for (_, name, rules) in OTHERS.into_iter().filter(|(sdk, ..)| self.sdks.has(*sdk)) {
-            let verdict = evaluate(rules);
-            // Only of a random key, it is certain that the SDK does something else.
-            let is_unknown =
-                matches!(verdict, Verdict::CannotSay(_)) && verdict != Verdict::CannotSay(Doubt::EmptyKey);
+        for (sdk, name, rules) in OTHERS.into_iter().filter(|(sdk, ..)| self.sdks.has(*sdk)) {
+            let evaluated = evaluate(rules);
+            let (verdict, why) = match self.is_delivered(sdk, evaluated) {
+                true => (evaluated, None),
+                false => (Verdict::Known(Served::CallerDefault), Some(UNDELIVERED)),
+            };
+            // Only of a random bucket, it is certain that the SDK does something else.
+            let is_unknown = match verdict {
+                Verdict::CannotSay(doubt) => !matches!(doubt, Doubt::EmptyKey | Doubt::NoKey),
+                Verdict::Known(_) => false,
+            };
             if verdict == trace.verdict || is_unknown {
                 continue;
             }
-            let why = why(own, rules, |one| evaluate(one) == verdict);
+            let why = why.unwrap_or_else(|| why_other(own, rules, |one| evaluate(one) == verdict));
             match all.iter_mut().find(|other| other.verdict == verdict && other.why == why) {
+                // It holds for each version.
+                Some(other) if sdk == Sdk::Java && other.sdks.contains(&JAVA) => {
+                    other.sdks.retain(|name| *name != JAVA);
+                    other.sdks.push("Java");
+                }
                 Some(other) => other.sdks.push(name),
                 None => {
                     let result = result(self.targeting, verdict);
@@ -108,10 +121,17 @@ impl Subject<'_> {
         }
         all
     }
+
+    /// Returns whether an SDK gives a caller the value of the variation that it chose.
+    fn is_delivered(&self, sdk: Sdk, verdict: Verdict) -> bool {
+        let Verdict::Known(Served::Variation(index)) = verdict else { return true };
+        let variations = &self.targeting.content.variations;
+        sdk != Sdk::Java || !is_large_number(variations, index as usize)
+    }
 }
 
 /// Returns the difference between two SDKs that decides: with it alone, `serves_the_same` is true.
-fn why(own: SdkRules, other: SdkRules, serves_the_same: impl Fn(SdkRules) -> bool) -> &'static str {
+fn why_other(own: SdkRules, other: SdkRules, serves_the_same: impl Fn(SdkRules) -> bool) -> &'static str {
     let unmet = match other.unmet {
         UnmetServe::Disabled => "the disabled serve is served if a prerequisite is not met",
         UnmetServe::Default | UnmetServe::DefaultOfOutermost => {

@@ -231,6 +231,48 @@ fn needing(kind: &str, value: &str, pay: &str) -> World {
 }
 
 #[test]
+fn a_number_that_java_does_not_give_to_a_caller_is_told_with_each_set_of_sdks() {
+    let world = World::new();
+    let document = |value: &str| doc(18).replace("\"true\"", value).replace("\"false\"", "\"1\"");
+    let said = |name: &str| {
+        format!(
+            "\n{name}: served: the default in the caller's code, because there, whole numbers have 32 bits where a caller asks for a \
+             number\n"
+        )
+    };
+    let run =
+        |sdks: &str| explain(&world, "shop/prod/pay").set("sdks", sdks).args("--attr age=20").exit(0).both();
+    world.repo.file("shop/prod/pay.yaml", document("\"3000000000\"")).commit("Add a large number");
+    for sdks in ["java", "rust java", "java rust"] {
+        let found = run(sdks);
+        assert!(found.contains("served: `on` (value `3000000000`)"), "{found}");
+        assert!(found.contains(&said("Java")), "{sdks}: {found}");
+    }
+    assert!(!run("rust go").contains("because there"));
+    world.repo.file("shop/prod/pay.yaml", document("\"2147483647\"")).commit("Add a smaller one");
+    assert!(!run("rust java").contains("because there"));
+}
+
+#[test]
+fn a_random_bucket_in_another_sdk_is_told() {
+    let split = "  prerequisites: []\n";
+    let world = needing("boolean", "true", &(doc(18) + split));
+    let text = std::fs::read_to_string(world.repo.path().join("shop/prod/search.yaml")).unwrap();
+    let text = text.lines().map(|line| match line.trim_start().starts_with("defaultServe:") {
+        true => "  defaultServe: { split: { \"off\": 30, \"on\": 70 } }",
+        false => line,
+    });
+    world.repo.file("shop/prod/search.yaml", text.collect::<Vec<_>>().join("\n") + "\n").commit("Split");
+    let run =
+        explain(&world, "shop/prod/search").set("sdks", "rust node python").args("--attr age=7").exit(0);
+    run.stdout_contains(&[
+        "\nserved: `off` (value `false`) by the disabled serve\n",
+        "\nNode and Python: cannot say: the user has no key, so the SDK picks a random bucket, because there, the default serve is \
+         served if a prerequisite is not met\n",
+    ]);
+}
+
+#[test]
 fn the_verdict_is_that_of_the_first_sdk_in_use() {
     let world = needing("boolean", "true", &(doc(18) + "  prerequisites: []\n"));
     let run = |sdks: &str| explain(&world, "shop/prod/search").set("sdks", sdks).args("--attr age=7").exit(0);
