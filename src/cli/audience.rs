@@ -1,6 +1,11 @@
 //! The audience of `plan --audience`: counts the users whom changes affect. `Lookup` finds the documents for
 //! it, and for `explain` and `test`.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "the comments of arguments are help texts, which name defaults in brackets"
+)]
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
