@@ -36,6 +36,10 @@ pub struct Content {
 }
 
 impl Content {
+    fn has_value_for(&self, prerequisite: &Prerequisite) -> bool {
+        self.variations.iter().any(|variation| is_met(variation, prerequisite))
+    }
+
     /// Returns the values that are served while the toggle is disabled, each with its share of the users.
     fn served_when_disabled(&self) -> Vec<(Option<&str>, u32)> {
         let share = |index: u32| match &self.disabled_serve {
@@ -219,16 +223,25 @@ impl Payload {
     /// Returns whether it can serve what `prerequisite` asks for, as far as its values show that.
     pub(crate) fn can_meet(&self, prerequisite: &Prerequisite) -> bool {
         let Targeting { disabled, content } = self.targeting();
-        let is_met = |value: &str| {
-            // Whether different notations of a value are the same depends on the SDK.
-            is_same_value(prerequisite.kind, value, &prerequisite.value) != Some(false)
-        };
-        let values = content.variations.iter().enumerate();
+        if !disabled {
+            return content.has_value_for(prerequisite);
+        }
         let served: Vec<u32> = content.disabled_serve.variations().collect();
-        let mut served =
-            values.filter(|(index, _)| !disabled || served.iter().any(|one| *one as usize == *index));
-        served.any(|(_, variation)| is_met(&variation.value))
+        let mut variations = served.into_iter().filter_map(|index| content.variations.get(index as usize));
+        variations.any(|variation| is_met(variation, prerequisite))
     }
+
+    /// Returns whether one of its variations has the value that `prerequisite` asks for, which it serves unless it is
+    /// disabled.
+    pub(crate) fn has_value_for(&self, prerequisite: &Prerequisite) -> bool {
+        self.targeting().content.has_value_for(prerequisite)
+    }
+}
+
+/// Returns whether the value of a variation is, or may be, the one that `prerequisite` asks for.
+fn is_met(variation: &Variation, prerequisite: &Prerequisite) -> bool {
+    // Whether different notations of a value are the same depends on the SDK.
+    is_same_value(prerequisite.kind, &variation.value, &prerequisite.value) != Some(false)
 }
 
 impl fmt::Debug for Payload {

@@ -288,7 +288,7 @@ impl<'a> EnvironmentChanges<'a> {
         for one in &gained {
             let key = one.key.to_lowercase();
             let kept = self.kept.get(&key).zip(self.kept_payloads.get(&key));
-            if let Some((other, _)) = kept.filter(|(_, payload)| !payload.can_meet(one)) {
+            if let Some((other, _)) = kept.filter(|(_, payload)| !payload.has_value_for(one)) {
                 return Some(hold::awaits_other(other.toggle(), hold::Awaited::Prerequisite));
             }
             let other = self.changes.get(&one.key.to_lowercase()).copied().filter(is_open);

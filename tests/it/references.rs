@@ -728,6 +728,14 @@ fn a_value_is_neither_asked_for_nor_taken_away_while_the_other_toggle_keeps_what
     service.apply().exit(3).stdout_contains(&said).any_stderr();
     write(["x", "z"], "z");
     assert_eq!(sent(&service), ["base", "user"]);
+    // What is switched off before and after keeps nobody back.
+    let off =
+        |age: &str| toggle(&[], ["x", "z"]).replace("disabled: false", "disabled: true").replace("18", age);
+    repo.file("shop/prod/base.yaml", off("18")).commit("Switch it off");
+    assert_eq!(sent(&service), ["base"]);
+    repo.file("shop/prod/base.yaml", off("21"));
+    repo.file("shop/prod/user.yaml", toggle(&[&asks("x")], SWITCH)).commit("Change both");
+    service.apply().set("only", "shop/prod/user").exit(0).stdout_contains(&["applied shop/prod/user"]);
 }
 
 #[test]

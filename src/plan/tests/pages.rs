@@ -34,7 +34,7 @@ fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
     #### Findings
 
     * **error** ` p/e/bad.yaml:1:1 ` `missing-field`: a document needs `content` — *help*: every document has `disabled` and `content`
-    * **error** ` p/e/bad.yaml:2:1 ` `unknown-key`: a document has no `colour` — *help*: a document has `disabled` and `content`
+    * **error** ` p/e/bad.yaml:2:1 ` `unknown-key`: a document has no `colour` — *help*: a document has `disabled` and `content`; do not just remove it: what `colour` says would be lost, so say it with these keys
 
     #### ` p/e ` 4 held
 

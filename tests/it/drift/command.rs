@@ -328,8 +328,8 @@ fn one_of_several_globs_that_matches_nothing_is_an_error_or_a_note() {
     let stand = Stand::with(&["other"]);
     stand.world.repo.file("shop/next/new.yaml", doc(18)).commit("Add another");
     let nothing = "no toggle matches `shop/stagin/*`";
-    let drift =
-        |args: &[&str]| args.iter().fold(stand.drift().arg("--detailed-exitcode"), |run, arg| run.arg(arg));
+    let full = || stand.drift().arg("--detailed-exitcode");
+    let drift = |args: &[&str]| args.iter().copied().fold(full(), Gitoggle::arg);
     drift(&["shop/prod/*", "shop/stagin/*"]).exit(1).stderr_contains(&[nothing]);
     let import = stand.command("import").arg("--drifted").arg("shop/prod/*").arg("shop/stagin/*");
     import.exit(1).stderr_contains(&[nothing]);
