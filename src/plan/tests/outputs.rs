@@ -108,7 +108,7 @@ fn the_text_of_a_plan_has_all_of_its_lists() {
     2 | colour: "::error::\u{202e}[31m ``` #\#[group]"
       | ^^^^^^
       |
-      = help: a document has `disabled` and `content`
+      = help: a document has `disabled` and `content`; do not just remove it: what `colour` says would be lost, so say it with these keys
 
     2 to publish: 1 create, 1 update · 5 held · 1 failed · 1 orphan
     "#);
@@ -137,7 +137,7 @@ fn findings_become_workflow_commands() {
     let plan = rich();
     insta::assert_snapshot!(render::annotations(plan.findings()), @r#"
     ::error file=p/e/bad.yaml,line=1,col=1,title=missing-field::a document needs `content` (every document has `disabled` and `content`)
-    ::error file=p/e/bad.yaml,line=2,col=1,title=unknown-key::a document has no `colour` (a document has `disabled` and `content`)
+    ::error file=p/e/bad.yaml,line=2,col=1,title=unknown-key::a document has no `colour` (a document has `disabled` and `content`; do not just remove it: what `colour` says would be lost, so say it with these keys)
     "#);
 }
 
@@ -220,7 +220,7 @@ fn the_json_of_a_plan_has_all_of_its_fields() {
         {
           "column": 1,
           "file": "p/e/bad.yaml",
-          "help": "a document has `disabled` and `content`",
+          "help": "a document has `disabled` and `content`; do not just remove it: what `colour` says would be lost, so say it with these keys",
           "id": "unknown-key",
           "line": 2,
           "message": "a document has no `colour`",
