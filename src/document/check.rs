@@ -9,7 +9,7 @@ use crate::model::ServiceKind;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The document is invalid: the last applied version stays.
+    /// The document is invalid: nothing of it is published.
     Error,
     /// Suspicious, but applied; never changes an exit code.
     Warning,

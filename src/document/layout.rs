@@ -296,7 +296,7 @@ pub(crate) fn duplicate(id: &ToggleId, paths: &[String], folded: &[String]) -> V
         };
         let message = format!("`{id}` is claimed by this file and by {}{because}", others.join(", "));
         Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message)
-            .help("keep one of them: until then, the last applied version stays")
+            .help("keep one of them: until then, nothing is published for this toggle")
     };
     paths.iter().map(clash).collect()
 }

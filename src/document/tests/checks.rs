@@ -181,6 +181,9 @@ fn what_is_found_in_a_tree_names_the_files() {
     assert_eq!(both.len(), 2);
     assert!(both[0].message.ends_with("and by `shop/prod/pay.yaml`"), "{}", both[0].message);
     assert_eq!(both[0].path, paths[0]);
+    // A check does not know whether an earlier version was applied.
+    let help = "keep one of them: until then, nothing is published for this toggle";
+    assert_eq!(both[0].help.as_deref(), Some(help));
     for (diagnostic, id) in [
         (both[1].clone(), "duplicate-toggle"),
         (layout::case_only_difference(&first, &paths[0], &second), "case-only-difference"),
