@@ -10,7 +10,7 @@ use super::check::{Check, VANISHES, condition_example, quoted};
 use super::compared::Beside;
 use super::dialects;
 use super::exclusion;
-use super::finding::{At, Finding, Part, add, is_affordable, shown, suggest};
+use super::finding::{At, Finding, Part, add, is_affordable, shown};
 use super::meant;
 use super::meant::MeantTime;
 use super::portable::{beyond_rust, without_references};
@@ -18,8 +18,8 @@ use super::resolve::{RawCondition, Text, has_optional_subject};
 use super::sdks;
 use super::versions;
 use crate::model::{
-    CONDITION_TYPES, ConditionType, Predicate, Sdks, ServiceKind, TextComparison, datetime_numbers,
-    delivered_time, is_accepted_time, is_semver, listed, rfc3339,
+    CONDITION_TYPES, ConditionType, ConditionValue, Predicate, Sdks, ServiceKind, TextComparison, closest,
+    datetime_numbers, delivered_time, is_accepted_time, is_semver, listed, rfc3339,
 };
 
 /// Checks conditions for one kind of service.
@@ -62,9 +62,17 @@ impl ConditionChecker<'_> {
             );
             add(self.findings, finding.help(help));
         }
-        self.vocabulary(kind, predicate.as_deref(), objects.as_deref().unwrap_or_default(), at);
+        let evident = self.evident_type(condition);
+        match evident {
+            Some(other) => self.other_type(condition, other, at),
+            None => {
+                self.vocabulary(kind, predicate.as_deref(), objects.as_deref().unwrap_or_default(), at);
+            }
+        }
+        // What follows is about the type that is meant.
+        let kind = evident.map_or(kind, |other| other.name);
         self.unavailable(condition, at);
-        self.between(condition, at);
+        self.between(condition, kind, at);
         let is_between = match predicate.as_deref() {
             Some(predicate) => predicate == "between",
             None => left_predicate.is_some() || right_predicate.is_some(),
@@ -195,20 +203,89 @@ impl ConditionChecker<'_> {
             true => &check::UNKNOWN_CONDITION_TYPE,
         };
         let known: Vec<&str> = CONDITION_TYPES.iter().map(|one| one.name).collect();
-        // No help leads to a type that this service does not have.
-        let types = CONDITION_TYPES.iter().filter(|one| one.is_of(self.kind));
-        let types: Vec<&str> = types.map(|one| one.name).collect();
-        let meant = dialects::meant_type(kind)
-            .filter(|meant| types.contains(meant))
-            .map(|meant| with_predicate(meant, predicate));
-        let share = dialects::is_rollout(kind).then(|| {
-            format!("a share of users is a `split` in the `serve` of a rule{}", check::needs_split())
-        });
-        let meant = meant.or(share);
-        let help = meant.or_else(|| suggest(self.findings, kind, types.iter().copied()));
-        let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&known))));
+        let help = match self.meant_type(kind) {
+            Some(meant) => with_predicate(meant.name, predicate),
+            None if dialects::is_rollout(kind) => {
+                format!("a share of users is a `split` in the `serve` of a rule{}", check::needs_split())
+            }
+            None => format!("the known types are {}", listed(&quoted(&known))),
+        };
         let message = format!("`{}` is not a known type of condition", shown(kind));
         let finding = at.key("type").finding(check, Part::Value, message);
+        add(self.findings, finding.help(help));
+    }
+
+    /// Returns the type of this service that an unknown one probably means.
+    fn meant_type(&self, kind: &str) -> Option<&'static ConditionType> {
+        // No help leads to a type that this service does not have.
+        let types = || CONDITION_TYPES.iter().filter(|one| one.is_of(self.kind));
+        let is_of = |meant: &&str| types().any(|one| one.name == *meant);
+        let foreign = dialects::meant_type(kind).filter(is_of);
+        // Comparing words is slow, and a hostile file could require it very often.
+        let can_compare = is_affordable(self.findings) && !dialects::is_rollout(kind);
+        let similar = || if can_compare { closest(kind, types().map(|one| one.name)) } else { None };
+        foreign.or_else(similar).and_then(ConditionType::find)
+    }
+
+    /// Returns the type that the predicates and the objects of a condition have, if both are not those of its own
+    /// type: only the type is wrong.
+    fn evident_type(&self, condition: &RawCondition) -> Option<&'static ConditionType> {
+        let RawCondition { kind, predicate, left_predicate, right_predicate, .. } = condition;
+        let own = ConditionType::find(kind.as_deref()?)?;
+        let sides = [left_predicate.as_deref(), right_predicate.as_deref()];
+        let is_between = predicate.as_deref() == Some("between");
+        let compares = if is_between { sides } else { [predicate.as_deref(), None] };
+        let compares: Vec<&str> = compares.into_iter().flatten().collect();
+        let objects = [&condition.objects, &condition.right_objects].into_iter().flatten().flatten();
+        let objects: Vec<&str> = objects.map(|Text(object)| object.as_str()).collect();
+        let has = |kind: &ConditionType, one: &str| kind.comparison(one).is_some_and(|_| one != "between");
+        let is_compared = |kind: &ConditionType, object: &str| match kind.value {
+            ConditionValue::Number => meant::is_decimal(object),
+            ConditionValue::Semver => is_semver(object),
+            ConditionValue::Time => meant::time(object).is_some() || is_accepted_time(object),
+            // Any text can be one.
+            ConditionValue::Text | ConditionValue::Segment => false,
+        };
+        let is_ordered = |kind: &ConditionType| {
+            matches!(kind.value, ConditionValue::Number | ConditionValue::Semver | ConditionValue::Time)
+        };
+        let is_other = is_ordered(own)
+            && !compares.is_empty()
+            && !objects.is_empty()
+            && !compares.iter().any(|one| has(own, one))
+            && !objects.iter().any(|object| is_compared(own, object));
+        CONDITION_TYPES.iter().filter(|_| is_other).find(|other| {
+            compares.iter().all(|one| has(other, one))
+                && objects.iter().all(|object| is_compared(other, object))
+        })
+    }
+
+    /// Reports that the type of a condition is not the one that its predicates and objects have.
+    fn other_type(&mut self, condition: &RawCondition, other: &ConditionType, at: &At<'_>) {
+        let RawCondition { kind, predicate, left_predicate, objects, .. } = condition;
+        let own = kind.as_deref().unwrap_or_default();
+        let (key, compares) = match (predicate.as_deref(), left_predicate.as_deref()) {
+            (Some("between"), Some(left)) => ("leftPredicate", left),
+            (Some("between"), None) => {
+                ("rightPredicate", condition.right_predicate.as_deref().unwrap_or_default())
+            }
+            (predicate, _) => ("predicate", predicate.unwrap_or_default()),
+        };
+        let help = format!("write `type: {}`, which the predicate and the objects have", other.name);
+        // Decimal numbers are the same for every kind of service, whose predicates may not be documented.
+        let finding = match (objects.as_deref(), self.kind.can().evaluate) {
+            (Some([Text(object), ..]), false) if own == "number" => {
+                let message = format!("`{}` is not a decimal number", shown(object));
+                at.key("objects").item(0).finding(&check::NOT_A_NUMBER, Part::Value, message)
+            }
+            (_, evaluates) => {
+                let check =
+                    if evaluates { &check::UNKNOWN_PREDICATE } else { &check::UNDOCUMENTED_PREDICATE };
+                let message =
+                    format!("`{}` is not a known predicate of a `{own}` condition", shown(compares));
+                at.key(key).finding(check, Part::Value, message)
+            }
+        };
         add(self.findings, finding.help(help));
     }
 
@@ -255,7 +332,7 @@ impl ConditionChecker<'_> {
     }
 
     /// Reports fields of `between` that are missing or have no meaning.
-    fn between(&mut self, condition: &RawCondition, at: &At<'_>) {
+    fn between(&mut self, condition: &RawCondition, kind: &str, at: &At<'_>) {
         let RawCondition { left_predicate, right_predicate, right_objects, predicate, .. } = condition;
         let fields = [
             ("leftPredicate", left_predicate.is_some()),
@@ -282,27 +359,27 @@ impl ConditionChecker<'_> {
             }
             return;
         }
-        let kind = condition.kind.as_deref().unwrap_or_default();
+        let of_kind = ConditionType::find(kind);
         // A type without `between` has another finding, whose help does not need these fields.
-        if ConditionType::find(kind).is_some_and(|kind| kind.sides().is_empty()) || condition.has_unread {
+        if of_kind.is_some_and(|kind| kind.sides().is_empty()) || condition.has_unread {
             return;
         }
         let missing: Vec<&str> =
             fields.into_iter().filter(|(_, is_present)| !is_present).map(|(name, _)| name).collect();
         if !missing.is_empty() {
-            let help = exclusion::sides_help(condition);
+            let help = exclusion::sides_help(condition, of_kind.or_else(|| self.meant_type(kind)));
             let message = format!("`between` needs {}", listed(&quoted(&missing)));
             let predicate = at.key("predicate");
             let finding = predicate.finding(&check::BETWEEN_FIELDS, Part::Value, message);
             add(self.findings, finding.help(help));
         }
+        // Of a type that nobody knows, neither are the predicates.
+        let Some(meant) = of_kind.or_else(|| self.meant_type(kind)) else { return };
+        let known = meant.sides();
         for (name, side) in [("leftPredicate", left_predicate), ("rightPredicate", right_predicate)] {
-            let known = sides(kind);
-            if let Some(predicate) = side.as_deref().filter(|one| !known.contains(one)) {
-                // A type without `between` has its own finding.
-                let has_sides = ConditionType::find(kind).is_some_and(|one| !one.sides().is_empty());
-                let kind = if has_sides { kind } else { "number" };
-                self.unknown_predicate(kind, predicate, &known, &[], &at.key(name));
+            let unknown = side.as_deref().filter(|one| !known.is_empty() && !known.contains(one));
+            if let Some(predicate) = unknown {
+                self.unknown_predicate(meant.name, predicate, &known, &[], &at.key(name));
             }
         }
     }
@@ -389,14 +466,6 @@ fn with_predicate(kind: &str, predicate: Option<&str>) -> String {
         Some(meant) => format!("write `type: {kind}, predicate: {}`", meant::in_braces(meant)),
         None => format!("did you mean `{kind}`?"),
     }
-}
-
-/// Returns the predicates of the two sides of `between` in a condition of this type. One without `between`
-/// has another finding.
-fn sides(kind: &str) -> Vec<&'static str> {
-    let of = |kind| ConditionType::find(kind).map(ConditionType::sides).unwrap_or_default();
-    let known = of(kind);
-    if known.is_empty() { of("number") } else { known }
 }
 
 /// Returns whether the objects of such a condition are regular expressions.

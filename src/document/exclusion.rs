@@ -369,9 +369,8 @@ fn between_help<'a>(left: Comparison<'a>, right: Comparison<'a>) -> String {
 
 /// Returns the help on a `between` that lacks fields, with the predicates and the bounds that its author wrote. Where one
 /// is not known, it has `…`.
-pub(super) fn sides_help(condition: &RawCondition) -> String {
+pub(super) fn sides_help(condition: &RawCondition, kind: Option<&'static ConditionType>) -> String {
     const UNKNOWN: &str = "…";
-    let kind = condition.kind.as_deref().and_then(ConditionType::find);
     let kind = kind.filter(|kind| !kind.sides().is_empty()).or_else(|| ConditionType::find("number"));
     let name = kind.map(|kind| kind.name).unwrap_or_default();
     let usual = if name == "datetime" { ["after", "before"] } else { [">=", "<"] };

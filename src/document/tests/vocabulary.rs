@@ -255,6 +255,76 @@ fn the_sides_of_between_are_those_of_the_type() {
 }
 
 #[test]
+fn the_sides_of_between_are_those_of_the_type_that_is_meant() {
+    let times = ["2026-12-04T09:00:00+01:00", "2026-12-05T09:00:00+01:00"];
+    for (kind, [left, right], [low, high], expected) in [
+        ("date", ["after", "before"], times, &["unknown-condition-type: did you mean `datetime`"][..]),
+        ("datetme", ["after", "before"], times, &["unknown-condition-type: did you mean `datetime`"]),
+        ("version", [">=", "<"], ["1.2.3", "2.0.0"], &["unknown-condition-type: did you mean `semver`"]),
+        ("json", ["after", "before"], times, &["unknown-condition-type: the known types are"]),
+        ("boolean", ["after", "before"], times, &["unknown-condition-type: did you mean `string`"]),
+        (
+            "date-time",
+            ["from", "until"],
+            times,
+            &[
+                "unknown-condition-type: did you mean `datetime`",
+                "unknown-predicate: did you mean `after`",
+                "unknown-predicate: did you mean `before`",
+            ],
+        ),
+        // Predicates and objects say together which type is meant.
+        ("number", ["after", "before"], times, &["unknown-predicate: write `type: datetime`"]),
+        ("semver", ["after", "before"], times, &["unknown-predicate: write `type: datetime`"]),
+        ("datetime", [">=", "<"], ["1.2.3", "2.0.0"], &["unknown-predicate: write `type: semver`"]),
+        ("datetime", [">=", "<"], ["18", "65"], &["unknown-predicate: write `type: number`"]),
+        (
+            "number",
+            ["after", "before"],
+            ["1", "2"],
+            &["unknown-predicate: did you mean `>`", "unknown-predicate: did you mean `<`"],
+        ),
+    ] {
+        let condition = format!(
+            "type: {kind}, subject: a, predicate: between, leftPredicate: \"{left}\", rightPredicate: \"{right}\", objects: [\"{low}\"], rightObjects: [\"{high}\"]"
+        );
+        let document = featureprobe(&with(NUMBER, &condition));
+        let mut found: Vec<_> = document.diagnostics.iter().collect();
+        found.sort_by_key(|one| (one.line, one.column));
+        assert_eq!(found.len(), expected.len(), "{condition}: {found:#?}");
+        for (one, expected) in found.iter().zip(expected) {
+            let line = format!("{}: {}", one.id, one.help.as_deref().unwrap_or_default());
+            assert!(line.starts_with(expected), "{condition}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_type_that_neither_the_predicate_nor_the_objects_have_is_one_finding_that_names_theirs() {
+    let time = "2026-12-04T09:00:00+01:00";
+    for (own, predicate, object, other) in [
+        ("number", "after", time, "datetime"),
+        ("semver", "before", time, "datetime"),
+        ("datetime", ">", "18", "number"),
+        ("datetime", "!=", "1.2.3", "semver"),
+    ] {
+        let condition =
+            |kind| format!("type: {kind}, subject: a, predicate: \"{predicate}\", objects: [\"{object}\"]");
+        let document = featureprobe(&with(NUMBER, &condition(own)));
+        let [one] = document.diagnostics.as_slice() else { panic!("{own}: {:#?}", document.diagnostics) };
+        assert_eq!(one.id, "unknown-predicate", "{own}");
+        let help = format!("write `type: {other}`");
+        assert!(one.help.as_deref().unwrap_or_default().starts_with(&help), "{own}: {one:?}");
+        assert_eq!(lines(&featureprobe(&with(NUMBER, &condition(other)))), [""; 0], "{other}");
+    }
+    // The documented kind does not say which predicates there are, but a number is a number.
+    let condition = format!("type: number, subject: a, predicate: after, objects: [\"{time}\"]");
+    let document = yaml(with(NUMBER, &condition));
+    let [one] = document.diagnostics.as_slice() else { panic!("{:#?}", document.diagnostics) };
+    assert_eq!((one.id, document.payload.is_none()), ("not-a-number", true));
+}
+
+#[test]
 fn a_wrong_object_has_a_true_reason_and_a_fix_that_is_right() {
     for (kind, predicate, object, message, fix) in [
         (
