@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 
 use super::check;
-use super::check::{Check, SERVE_FORMS, STOPS, VANISHES, example, quoted};
+use super::check::{Check, SERVE_FORMS, STOPS, VANISHES, example};
 use super::condition::{ConditionChecker, PatternChecker};
 use super::exclusion;
-use super::finding::{At, Finding, Part, Spot, add, shown, suggest};
+use super::finding::{At, Finding, Part, Spot, add, is_affordable, shown, suggest};
 use super::meant;
 use super::node;
 use super::node::PathStep;
@@ -21,8 +21,7 @@ use super::resolve::{
 };
 use super::syntax;
 use crate::model::{
-    Payload, ReturnType, Sdks, Serve, ServiceKind, ServiceLimits, WHOLE, escaped, listed, percent,
-    variation_fits,
+    Payload, ReturnType, Sdks, Serve, ServiceKind, ServiceLimits, WHOLE, escaped, percent, variation_fits,
 };
 
 /// Returns all findings on the meaning of `document`.
@@ -760,10 +759,8 @@ fn one(prerequisite: &RawPrerequisite, at: &At<'_>, findings: &mut Vec<Finding>)
     let Some(kind) = kind else { return };
     let type_finding = |check, message| at.key("type").finding(check, Part::Value, message);
     let Ok(return_type) = kind.parse::<ReturnType>() else {
-        let words = ReturnType::WORDS;
-        let help = suggest(findings, kind, words.iter().copied())
-            .unwrap_or_else(|| format!("the types are {}", listed(&quoted(words))));
-        let message = format!("`{}` is not a type of toggle", shown(kind));
+        let help = references::meant_type(kind, is_affordable(findings));
+        let message = references::no_type(kind);
         return add(findings, type_finding(&check::PREREQUISITE_TYPE, message).help(help));
     };
     if return_type == ReturnType::Json {

@@ -57,6 +57,8 @@ struct Needed {
     key: String,
     value: Option<String>,
     kind: Option<ReturnType>,
+    /// What is written in place of a type.
+    no_type: Option<String>,
 }
 
 impl Fragment {
@@ -66,6 +68,7 @@ impl Fragment {
             key: one.key.clone().unwrap_or_default(),
             value: one.value.clone(),
             kind: one.kind.as_deref().and_then(|kind| kind.parse().ok()),
+            no_type: one.kind.clone().filter(|kind| kind.parse::<ReturnType>().is_err()),
         });
         let values = content.variations.iter().flatten().map(|variation| variation.value.clone());
         let values: Option<Vec<String>> = values.collect();
@@ -80,7 +83,7 @@ impl Fragment {
 
 impl From<Prerequisite> for Needed {
     fn from(one: Prerequisite) -> Self {
-        Self { key: one.key, value: Some(one.value), kind: Some(one.kind) }
+        Self { key: one.key, value: Some(one.value), kind: Some(one.kind), no_type: None }
     }
 }
 
@@ -90,6 +93,18 @@ pub(super) fn unfit(kind: ReturnType, value: &str) -> Option<(String, &'static s
     let help =
         "write the value of a variation of the other toggle; with any other, nobody meets the prerequisite";
     Some((format!("this value {reason}"), help))
+}
+
+/// Returns the message on what is written in place of the type of a prerequisite.
+pub(super) fn no_type(word: &str) -> String {
+    format!("`{}` is not a type of toggle", shown(word))
+}
+
+/// Returns the help on what is written in place of the type of a prerequisite whose toggle is not known.
+pub(super) fn meant_type(word: &str, can_compare: bool) -> String {
+    let words = ReturnType::WORDS;
+    let similar = if can_compare { did_you_mean(word, words.iter().copied()) } else { None };
+    similar.unwrap_or_else(|| format!("the types are {}", listed(&check::quoted(words))))
 }
 
 /// Returns the type of a new toggle with these values.
@@ -168,7 +183,7 @@ impl ReferenceProblem {
     /// Returns whether a finding in a single document is left to the check of what it says about others, which
     /// knows better what is wrong with the prerequisite.
     pub(crate) fn replaces(found: &Diagnostic) -> bool {
-        found.id == check::PREREQUISITE_VALUE.id
+        found.id == check::PREREQUISITE_VALUE.id || found.id == check::PREREQUISITE_TYPE.id
     }
 
     /// Returns whether it makes the document invalid, whatever its waivers.
@@ -307,6 +322,7 @@ impl References {
             let ReferenceNode { needed, targets, .. } = &self.nodes[*node];
             for (index, (prerequisite, target)) in needed.iter().zip(targets).enumerate() {
                 let at = |field| Place::Prerequisite(index, field);
+                problems.extend(self.no_type(prerequisite, index, *target, others));
                 problems.extend(self.mismatch(prerequisite, index, *target, others)?);
                 let Some(target) = *target else {
                     if !prerequisite.key.is_empty() {
@@ -374,6 +390,26 @@ impl References {
         let whole = whole.iter().chain(whole.first()).map(|node| self.key(*node).to_owned()).collect();
         let problem = ReferenceProblem::new(&check::PREREQUISITE_CYCLE, place, message, help);
         ReferenceProblem { circle: whole, ..problem }
+    }
+
+    /// Returns the finding that a prerequisite has no type. The other document tells which one is right.
+    fn no_type<E>(
+        &self,
+        prerequisite: &Needed,
+        index: usize,
+        target: Option<usize>,
+        others: &impl Others<Error = E>,
+    ) -> Option<ReferenceProblem> {
+        /// The most words that are compared with types.
+        const MOST_COMPARED: usize = 100;
+        let word = prerequisite.no_type.as_deref()?;
+        let help = match target.and_then(|target| self.target(target)) {
+            Some(target) if others.is_waived_text(target.key) => "write `type: string`".to_owned(),
+            Some(target) => format!("write `type: {}`", target.kind.as_str()),
+            None => meant_type(word, index < MOST_COMPARED),
+        };
+        let place = Place::Prerequisite(index, "type");
+        Some(ReferenceProblem::new(&check::PREREQUISITE_TYPE, place, no_type(word), help))
     }
 
     /// Returns why the toggle `target` never serves what `prerequisite` asks for.

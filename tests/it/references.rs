@@ -121,6 +121,11 @@ fn cases() -> Vec<Case> {
             fix: vec![search("{ key: color, type: string, value: green }")],
         },
         Case {
+            files: vec![base(), search("{ key: base, type: str, value: \"true\" }")],
+            findings: &["shop/prod/search.yaml:7:26 prerequisite-type"],
+            fix: vec![search(&needs("base"))],
+        },
+        Case {
             files: vec![base(), search("{ key: Base, type: number, value: \"true\" }")],
             findings: &[
                 "shop/prod/search.yaml:7:14 prerequisite-case",
@@ -176,6 +181,46 @@ fn every_path_that_checks_finds_the_same_and_the_help_solves_it() {
         }
         assert_eq!(found(world.validate()), [""; 0], "corrected");
     }
+}
+
+#[test]
+fn the_help_on_what_is_no_type_names_the_type_of_the_other_document() {
+    const OTHERS: [(&str, [&str; 2]); 4] =
+        [("flag", SWITCH), ("limit", ["10", "20"]), ("color", ["red", "green"]), ("conf", ["[1]", "[2]"])];
+    const WORDS: [&str; 10] =
+        ["str", "bool", "int", "integer", "float", "double", "text", "object", "Boolean", "nubmer"];
+    let world = World::new();
+    for (key, values) in OTHERS {
+        world.repo.file(&format!("shop/prod/{key}.yaml"), toggle(&[], values));
+    }
+    let mut rng = Rng::with_seed(39);
+    let search = |key: &str, kind: &str, value: &str| {
+        toggle(&[&format!("{{ key: {key}, type: {kind}, value: \"{value}\" }}")], SWITCH)
+    };
+    let needed: Vec<_> = (0..SEEDS)
+        .map(|number| {
+            let ((key, values), word) = (OTHERS[rng.usize(0..4)], WORDS[rng.usize(0..10)]);
+            let (path, value) = (format!("shop/prod/s{number:02}.yaml"), values[rng.usize(0..2)]);
+            world.repo.file(&path, search(key, word, value));
+            (path, key, value)
+        })
+        .collect();
+    let json = featureprobe(world.validate()).set("output", "json").exit(3).any_stderr().json();
+    let findings = json["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), needed.len());
+    for (finding, (path, key, value)) in findings.iter().zip(&needed) {
+        let text = |member: &str| finding[member].as_str().unwrap();
+        assert_eq!((text("id"), text("file")), ("prerequisite-type", path.as_str()));
+        let kind = text("help").strip_prefix("write `type: ").and_then(|rest| rest.split('`').next());
+        world.repo.file(path, search(key, kind.unwrap_or_else(|| panic!("{finding}")), value));
+    }
+    let left = found(world.validate());
+    // Of JSON, there is a warning at the type that is right.
+    assert!(left.iter().all(|found| found.ends_with(" json-prerequisite")), "{left:?}");
+    // Without the other document, only the word itself tells what is meant.
+    world.repo.remove("shop/prod/flag.yaml").file("shop/prod/s00.yaml", search("flag", "bolean", "true"));
+    let plan = featureprobe(world.validate()).exit(3);
+    plan.stdout_contains(&["prerequisite-type", "did you mean `boolean`?"]).any_output();
 }
 
 #[test]
