@@ -644,6 +644,15 @@ impl References {
         place: Place,
         others: &mut impl Others<Error = E>,
     ) -> Result<Option<ReferenceProblem>, E> {
+        let message = format!("no document of this environment is that of the toggle `{}`", shown(key));
+        let problem = |message, help| {
+            Ok(Some(ReferenceProblem::new(&check::UNKNOWN_PREREQUISITE, place, message, help)))
+        };
+        if others.was_removed(key) {
+            // It is not misspelled, so that a similar key is not meant.
+            let help = "restore its document, or remove the prerequisite".to_owned();
+            return problem(format!("{message}: it was removed"), help);
+        }
         let path = [".yaml", ".yml"].iter().find_map(|end| key.strip_suffix(end)).unwrap_or(key);
         let Some(similar) = others.similar(path)? else {
             return Ok(None);
@@ -655,7 +664,6 @@ impl References {
             Some(bare) => others.similar(bare)?.flatten().filter(|similar| similar == bare),
             None => None,
         };
-        let message = format!("no document of this environment is that of the toggle `{}`", shown(key));
         let help = match similar.filter(|similar| self.can_need(node, similar)) {
             Some(similar) => format!("did you mean `{similar}`?"),
             None if denied.is_some() => format!(
@@ -672,7 +680,7 @@ impl References {
                 sdks::without_toggle(self.sdks)
             ),
         };
-        Ok(Some(ReferenceProblem::new(&check::UNKNOWN_PREREQUISITE, place, message, help)))
+        problem(message, help)
     }
 
     /// Returns whether the toggle `key` can be one more prerequisite of a toggle: it is none yet, and does not
@@ -707,6 +715,9 @@ pub(crate) trait Others {
     /// Returns the similar key of a document, if there is one; `key` can be a path or a whole id. None if the other documents are not known at
     /// all.
     fn similar(&mut self, key: &str) -> Result<Option<Option<String>>, Self::Error>;
+
+    /// Returns whether the toggle had a document until the changes of a plan.
+    fn was_removed(&self, key: &str) -> bool;
 
     /// Returns the types of a toggle in all environments.
     fn types(&mut self, key: &str) -> Result<Vec<ReturnType>, Self::Error>;

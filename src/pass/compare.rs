@@ -2,7 +2,7 @@
 //! another revision; everything else is the same.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::document::{self, LARGEST_DOCUMENT, PathKind, layout};
 use crate::git::ObjectReader;
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
-    Action, Advice, Blob, CommitId, EntryKind, EnvironmentId, HeldRequests, Hold, Live, ObjectId, Scope,
-    Sent, Suspensions, ToggleId, Tree, Trees, Unlisted, escaped,
+    Action, Advice, Blob, CommitId, EntryKind, EnvironmentId, FoldedId, HeldRequests, Hold, Live, ObjectId,
+    Scope, Sent, Suspensions, ToggleId, Tree, Trees, Unlisted, escaped,
 };
 use crate::pass::attribution::Attributions;
 use crate::pass::config::{Config, Rules};
@@ -87,6 +87,18 @@ pub(super) struct Compared {
     comparison: Comparison,
     overrides: Overrides,
     overwritten: LiveDifferences,
+}
+
+impl Compared {
+    /// Returns the toggles whose documents were removed, and not renamed.
+    pub(super) fn removed(&self) -> HashSet<FoldedId> {
+        removed_documents(&self.comparison.differences)
+    }
+}
+
+fn removed_documents(differences: &[Difference]) -> HashSet<FoldedId> {
+    let removed = differences.iter().filter(|one| one.desired == Claims::None);
+    removed.map(|one| one.id.folded()).collect()
 }
 
 /// Compares the files with the applied side by object id.
@@ -494,8 +506,9 @@ pub(super) fn decide_all(
     rules: &Rules,
     compared: Compared,
 ) -> Result<Input, Error> {
+    let removed = compared.removed();
     let mut decided = decide(files, applied, rules, compared)?;
-    let caused = dependents::caused(&decided, files, rules)?;
+    let caused = dependents::caused(&decided, removed, files, rules)?;
     decided.findings.extend(caused.findings);
     (decided.broken, decided.dependents) = (caused.broken, caused.needs);
     Ok(decided)
@@ -530,12 +543,14 @@ pub(super) fn decide(
         unknown: applied.view.unknown(),
         settled: applied.view.settled(),
     };
+    let removed = removed_documents(&comparison.differences);
     let (mut decided, mut findings, noted) =
         read(comparison.differences, context, |one| deciding.decide(one), open)?;
     let (mut needs, mut mixed) = (Needs::new(), BTreeMap::new());
     if !noted.is_empty() {
         let library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind)
-            .for_sdks(rules.sdks);
+            .for_sdks(rules.sdks)
+            .without(removed);
         let found = references::check(noted, library)?;
         findings.extend(found.findings);
         (needs, mixed) = (found.needs, found.mixed);

@@ -1,14 +1,14 @@
 //! Finds the toggles that need those that a plan changes. That reads all documents of an environment, so a
 //! pass looks only for those that a change may break.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::Error;
 use super::compare::PlanFiles;
 use super::config::Rules;
 use super::references::{self, Library, Noted};
 use crate::document::Diagnostic;
-use crate::model::{EnvironmentId, Payload, Prerequisite, ToggleId, Trees};
+use crate::model::{EnvironmentId, FoldedId, Payload, Prerequisite, ToggleId, Trees};
 use crate::plan::{Change, DecidedToggle, Dependents, Input, Needs, Plan};
 use crate::source;
 
@@ -115,15 +115,21 @@ pub(super) struct Caused {
     pub(super) needs: Needs,
 }
 
-/// Finds out what the changes mean for documents that do not change.
-pub(super) fn caused(input: &Input, files: &PlanFiles<'_>, rules: &Rules) -> Result<Caused, Error> {
+/// Finds out what the changes mean for documents that do not change. The documents of the toggles `removed` are among
+/// the changes.
+pub(super) fn caused(
+    input: &Input,
+    removed: HashSet<FoldedId>,
+    files: &PlanFiles<'_>,
+    rules: &Rules,
+) -> Result<Caused, Error> {
     let changed = input.decided.iter().filter(|one| one.concerns_others());
     let changed: BTreeSet<ToggleId> = changed.map(|one| one.id().clone()).collect();
     if !rules.kind.can().refer || changed.is_empty() {
         return Ok(Caused::default());
     }
     let library = Library::new(files.open()?, files.root_tree(), &rules.layout, &rules.root, rules.kind);
-    let mut library = library.for_sdks(rules.sdks);
+    let mut library = library.for_sdks(rules.sdks).without(removed);
     let mut ids = unchanged(&mut library, &changed)?;
     // All that differ have their own findings. What is out of scope breaks as well.
     let differing: BTreeSet<&ToggleId> = input.decided.iter().map(DecidedToggle::id).collect();

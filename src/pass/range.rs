@@ -5,13 +5,13 @@
 //! branch needs no rules: a commit that the target has already is neither a change nor a revert, however it
 //! got there (src/pass/README.md, "Pull requests").
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use crate::document::{Diagnostic, PathKind, layout};
 use crate::model::{
-    Commit, CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, ObjectId, Trailer, Trees, Unlisted,
-    escaped, similar_names,
+    Commit, CommitId, EntryKind, EnvironmentId, FIRST_PASS_TRAILER, FoldedId, ObjectId, Trailer, Trees,
+    Unlisted, escaped, similar_names,
 };
 use crate::pass::Error;
 use crate::pass::attribution::Attributions;
@@ -59,6 +59,7 @@ pub fn plan_range(
     };
     let applied = AppliedSide::revision(&base);
     let compared = compare(&files, applied, rules, &LiveDifferences::new(), 0)?;
+    let removed = compared.removed();
     let mut input = decide(&files, applied, rules, compared)?;
     if !files.are_committed() {
         "work tree".clone_into(&mut input.source.reference);
@@ -67,7 +68,7 @@ pub fn plan_range(
     if all_findings || rules.policy.on_invalid == OnInvalid::Stop {
         input.findings = findings_at(input.findings, &snapshot, folder, rules)?;
     }
-    add_caused(&mut input, &files, &base, rules)?;
+    add_caused(&mut input, removed, &files, &base, rules)?;
     explain_conflicts(&mut input.findings, conflicts, &ends);
     let new: Vec<EnvironmentId> = input
         .applied_counts
@@ -125,11 +126,13 @@ fn findings_at(
 /// not have.
 fn add_caused(
     input: &mut Input,
+    removed: HashSet<FoldedId>,
     files: &PlanFiles<'_>,
     base: &BaseRevision,
     rules: &Rules,
 ) -> Result<(), Error> {
-    let Caused { unchanged, findings: mut found, broken, needs } = dependents::caused(input, files, rules)?;
+    let Caused { unchanged, findings: mut found, broken, needs } =
+        dependents::caused(input, removed, files, rules)?;
     (input.broken, input.dependents) = (broken, needs);
     if let Some(tree) = base.tree.filter(|_| !found.is_empty()) {
         let trees = base.snapshot.reader()?;

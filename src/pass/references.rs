@@ -10,8 +10,8 @@ use crate::document::{
     disagreement, other_spelling,
 };
 use crate::model::{
-    Blob, EntryKind, EnvironmentId, ObjectId, Payload, ReturnType, Sdks, ServiceKind, ToggleId, Tree, Trees,
-    closest,
+    Blob, EntryKind, EnvironmentId, FoldedId, ObjectId, Payload, ReturnType, Sdks, ServiceKind, ToggleId,
+    Tree, Trees, closest,
 };
 use crate::plan::compare::{File, join};
 use crate::plan::{Mixed, Needs};
@@ -163,6 +163,8 @@ pub(crate) struct Library<'a, T> {
     /// How many keys may still be compared to suggest one. A hostile document can name any number of unknown
     /// keys.
     comparisons: usize,
+    /// The toggles whose documents were removed since the applied revision or the base of the plan.
+    removed: HashSet<FoldedId>,
 }
 
 /// The documents of an environment, by their keys in lower case: the service ignores case.
@@ -201,7 +203,13 @@ impl<'a, T: Trees<Error = source::Error>> Library<'a, T> {
             environments: HashMap::new(),
             is_listed: false,
             comparisons: MOST_COMPARISONS,
+            removed: HashSet::new(),
         }
+    }
+
+    /// Sets which toggles had documents until they were removed.
+    pub(crate) fn without(self, removed: HashSet<FoldedId>) -> Self {
+        Self { removed, ..self }
     }
 
     /// Sets the SDKs that have to agree about prerequisites.
@@ -615,6 +623,11 @@ impl<T: Trees<Error = source::Error>> document::Others for Environment<'_, '_, T
         let found = is_affordable.then(|| most_similar(key, keys)).flatten();
         self.library.comparisons = self.library.comparisons.saturating_sub(count);
         Ok(Some(found))
+    }
+
+    fn was_removed(&self, key: &str) -> bool {
+        let id = ToggleId::new(self.place.project(), self.place.environment_key(), key);
+        id.is_ok_and(|id| self.library.removed.contains(&id.folded()))
     }
 
     fn types(&mut self, key: &str) -> Result<Vec<ReturnType>, Error> {

@@ -983,6 +983,33 @@ fn a_removed_document_that_others_need_is_a_warning_in_a_plan_and_for_validate()
 }
 
 #[test]
+fn a_prerequisite_whose_document_the_commits_remove_is_no_misspelling() {
+    let world = World::new();
+    world.repo.file("shop/prod/accounts.yaml", toggle(&[], SWITCH));
+    // A similar key, which is not meant.
+    world.repo.file("shop/prod/account.yaml", toggle(&[], ["no", "yes"]));
+    world.repo.file("shop/prod/search.yaml", toggle(&[&needs("accounts")], SWITCH)).commit("Add toggles");
+    world.repo.branch("work").remove("shop/prod/accounts.yaml").commit("Remove accounts");
+    let is_told = |plan: Gitoggle| {
+        let help = "restore its document, or remove the prerequisite";
+        let plan = featureprobe(plan).exit(0).any_stderr();
+        plan.stdout_contains(&["of the toggle `accounts`: it was removed", help])
+            .never_says(&["did you mean"]);
+    };
+    is_told(plan_of_last_commit(&world));
+    for on_remove in ["keep", "disable", "forget"] {
+        is_told(plan_of_last_commit(&world).set("on-remove", on_remove));
+    }
+    is_told(world.local("plan").arg("--pull-request").set("target", "main"));
+    // The one that needs it changes as well.
+    let text = toggle(&[&needs("accounts")], SWITCH).replace("disabled: false", "disabled: true");
+    world.repo.file("shop/prod/search.yaml", text).commit("Change search");
+    is_told(plan_of_last_commit(&world).set("from", "HEAD~2"));
+    // Only a plan knows what there was before.
+    featureprobe(world.validate()).exit(0).stdout_contains(&["did you mean `account`?"]).any_output();
+}
+
+#[test]
 fn a_change_that_waits_for_a_removed_document_has_its_own_exit_code() {
     let world = World::new();
     world.repo.file("shop/prod/a.yaml", toggle(&[&needs("b")], SWITCH));

@@ -21,6 +21,10 @@ impl Others for OneEnvironment<'_> {
         Ok(self.0.get(key).and_then(|one| Outline::of(one).kind).into_iter().collect())
     }
 
+    fn was_removed(&self, _: &str) -> bool {
+        false
+    }
+
     fn is_waived_text(&self, _: &str) -> bool {
         false
     }
@@ -603,6 +607,10 @@ impl Others for Similar {
 
     fn types(&mut self, _: &str) -> Result<Vec<ReturnType>, Infallible> {
         Ok(Vec::new())
+    }
+
+    fn was_removed(&self, _: &str) -> bool {
+        false
     }
 
     fn is_waived_text(&self, _: &str) -> bool {
