@@ -105,6 +105,16 @@ pub(crate) fn read_for(path: &str, content: &Blob, kind: ServiceKind, sdks: Sdks
     File { path, text, kind, sdks, most_work: plain::MOST_WORK }.read()
 }
 
+/// Returns whether a file that has the name of a document is a list of expectations.
+pub(crate) fn is_expectations(path: &str, content: &Blob) -> bool {
+    let Ok(text) = text(path, content) else { return false };
+    // Only a list is parsed, because most files are documents.
+    let mut lines = text.lines().map(str::trim_start);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    first.is_some_and(|line| line.starts_with(['-', '[']))
+        && syntax::parse(text).root.is_some_and(|root| foreign::expectations(path, &root).is_some())
+}
+
 /// Returns the content as text without its byte order mark if it is UTF-8 and small enough.
 fn text<'a>(path: &str, content: &'a Blob) -> Result<&'a str, Box<Diagnostic>> {
     let bytes = match content {

@@ -110,11 +110,8 @@ impl DocumentFiles {
                 let path = join(&self.root, &path);
                 self.tests.insert(id, TestFile { path, object });
             }
-            PathKind::Unread { why: why @ Unread::Test, .. } => {
-                let mut found = layout::not_read(&join(&self.root, &path), why, None);
-                // A run that leaves them out must not be green.
-                found.severity = Severity::Error;
-                self.stray_tests.push(found);
+            PathKind::Unread { why: Unread::Test, .. } => {
+                self.stray_tests.push(stray_test(&join(&self.root, &path)));
             }
             PathKind::BadKey { .. } | PathKind::Elsewhere | PathKind::Unread { .. } | PathKind::Ignored => {}
         }
@@ -129,9 +126,23 @@ impl DocumentFiles {
         &self.tests
     }
 
-    /// Returns the findings about expectations that are not run, because of their paths.
-    pub fn stray_tests(&self) -> &[Diagnostic] {
-        &self.stray_tests
+    /// Returns the findings about expectations that are not run, because of their paths. Those under the name of a
+    /// document, such as `pay.test.yml`, are known by what is in the file.
+    pub fn stray_tests(&self, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Diagnostic>, Error> {
+        let mut stray: Vec<Diagnostic> =
+            self.stray_tests.iter().filter(|found| is_wanted(&found.path)).cloned().collect();
+        // The document of a toggle that is tested is read, and reported, in any case.
+        let untested = self.claims.values().flatten().filter(|file| !self.tests.contains_key(&file.id));
+        for DocumentFile { path, object, .. } in untested {
+            let path = join(&self.root, path);
+            if is_wanted(&path)
+                && document::is_expectations(&path, &self.files.blob(*object, LARGEST_DOCUMENT)?)
+            {
+                stray.push(stray_test(&path));
+            }
+        }
+        stray.sort_unstable();
+        Ok(stray)
     }
 
     /// Returns the content of a file of expectations.
@@ -161,4 +172,11 @@ impl DocumentFiles {
         };
         layout::duplicate(id, &paths(own), &paths(folded))
     }
+}
+
+/// Returns the finding that expectations are not run, as an error: a run that leaves them out must not be green.
+fn stray_test(path: &str) -> Diagnostic {
+    let mut found = layout::not_read(path, Unread::Test, None);
+    found.severity = Severity::Error;
+    found
 }

@@ -186,6 +186,28 @@ fn expectations_that_are_not_run_are_never_green() {
 }
 
 #[test]
+fn expectations_under_the_name_of_a_document_are_never_green() {
+    for name in ["pay.test.yml", "pay.tests.yaml", "pay_test.yaml", "pay-spec.yaml", "search.yaml"] {
+        let path = format!("shop/prod/{name}");
+        let world = world(GOOD);
+        world
+            .repo
+            .file(&path, "# More of them.\n- { name: wrong, serves: onn }\n")
+            .commit("Add expectations");
+        let says = ["error[test-not-run]: this test is not run", name, "rename it or move it there"];
+        test(&world).exit(1).stdout_contains(&says);
+        test(&world).within(world.repo.path()).args(&path).exit(1).stdout_contains(&says);
+        // In a file or scope that was named, the others do not matter.
+        test(&world).within(world.repo.path()).args("shop/prod/pay.test.yaml").exit(0).any_output();
+        test(&world).set("only", "shop/prod/pay").exit(0).any_output();
+    }
+    // A toggle may have such a name.
+    let world = world(GOOD);
+    world.repo.file("shop/prod/pay.test.yml", doc(18)).commit("Add a toggle");
+    test(&world).exit(0).any_output();
+}
+
+#[test]
 fn a_finding_about_a_whole_file_has_no_line() {
     let world = world("[]");
     world.repo.write("shop/prod/a b.yaml", doc(18));

@@ -63,9 +63,10 @@ pub(super) fn run(settings: &Settings, args: &TestArgs) -> Result<ExitStatus, Fa
         let documents = DocumentFiles::open(&place, &settings.layout, settings.service_kind)?;
         documents.toggles().for_each(|id| unmatched.remove_matching(id.as_str()));
         let wanted = |id: &ToggleId| settings.only.contains(id);
-        let stray = documents.stray_tests().iter().filter(|found| is_within(&found.path, &within));
         // They belong to no toggle, so no glob matches them.
-        all.findings.extend(stray.filter(|_| settings.only.is_everything()).cloned());
+        if settings.only.is_everything() {
+            all.findings.extend(documents.stray_tests(|path| is_within(path, &within))?);
+        }
         run_tests(&documents, wanted, &within, settings, args.coverage, &mut all)?;
     }
     let problem = problem(&all, settings, &unmatched.globs());
