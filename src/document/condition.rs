@@ -130,7 +130,7 @@ impl ConditionChecker<'_> {
             if let Some(Err(reason)) = is_regex.then(|| self.pattern(object)) {
                 let message = format!("`{}` is not a regular expression: {}", shown(object), shown(&reason));
                 let finding = at.finding(&check::BAD_REGEX, Part::Value, message);
-                add(self.findings, finding.help(way_without(&reason)));
+                add(self.findings, finding.help(way_without(&reason, self.sdks)));
             }
         }
     }
@@ -138,12 +138,12 @@ impl ConditionChecker<'_> {
     /// Checks a pattern as Rust does. What only others know is a disagreement, not an error, if the team uses one of
     /// them.
     fn pattern(&mut self, pattern: &str) -> Result<(), String> {
-        match sdks::unknown(&beyond_rust(pattern), self.sdks) {
+        let parts = beyond_rust(pattern);
+        // Rust takes `\0` for a reference.
+        let is_own = sdks::may_use_rust(self.sdks) && !parts.iter().any(|part| part.is_octal());
+        match sdks::unknown(&parts, self.sdks) {
             Some(reason) => {
-                self.patterns.check(pattern).map_err(|of_rust| match sdks::reads_as_rust(self.sdks) {
-                    true => of_rust,
-                    false => reason,
-                })
+                self.patterns.check(pattern).map_err(|of_rust| if is_own { of_rust } else { reason })
             }
             None => self.patterns.check(without_references(pattern).as_deref().unwrap_or(pattern)),
         }
@@ -428,8 +428,8 @@ fn ilike_help(is_denied: bool, objects: &[Text]) -> String {
 }
 
 /// Returns the help on a pattern that the Rust SDK does not know, for this reason.
-fn way_without(reason: &str) -> String {
-    if reason.contains(": an invalid pattern") {
+fn way_without(reason: &str, sdks: Sdks) -> String {
+    if [": an invalid pattern", ": unknown"].iter().any(|does| reason.contains(does)) {
         return "write literal text, classes such as `[a-z]`, groups and repetitions: the service accepts this, but no SDK \
                 that your services use can read it"
             .to_owned();
@@ -451,9 +451,12 @@ fn way_without(reason: &str) -> String {
             (way, "other SDKs may read it in another way, or refuse it as well")
         }
     };
+    let rust = match sdks::may_use_rust(sdks) {
+        true => "in the Rust SDK,",
+        false => "in the Rust SDK, which `sdks` does not name,",
+    };
     format!(
-        "{way}: the service accepts this, but in the Rust SDK, the condition never matches, or, if it is negated, always; \
-         {others}"
+        "{way}: the service accepts this, but {rust} the condition never matches, or, if it is negated, always; {others}"
     )
 }
 

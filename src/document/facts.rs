@@ -277,6 +277,20 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "write the character itself",
     ),
     (
+        Construct::Comment,
+        "`(?#` in a regular expression",
+        &[(&[PYTHON], "a comment")],
+        INVALID,
+        "write the comment after `#` in YAML",
+    ),
+    (
+        Construct::ControlCode,
+        "`\\c` in a regular expression",
+        &[(&[RUST, GO, PYTHON], INVALID)],
+        KNOWN,
+        "write the character by its number, such as `\\x01` for `\\cA`",
+    ),
+    (
         Construct::Digit,
         "digits (`\\d`)",
         DIGITS,
@@ -365,6 +379,13 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "list the characters of the class, or write `&` once for the character",
     ),
     (
+        Construct::JavaEscape,
+        "`\\h`, `\\H` and `\\e` in a regular expression",
+        &[(&[JAVA], KNOWN), (&[NODE], UNKNOWN)],
+        INVALID,
+        "write the characters, such as `[ \\t]` for `\\h` and `\\x1B` for `\\e`",
+    ),
+    (
         Construct::LateFlags,
         "flags after the beginning of a regular expression",
         &[(&[NODE], INVALID), (&[PYTHON], "an invalid pattern from 3.11 on")],
@@ -398,6 +419,13 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         &[(&[GO], INVALID)],
         KNOWN,
         "write a smaller count",
+    ),
+    (
+        Construct::LongOctalCode,
+        "a character by its octal number in a regular expression",
+        &[(&[RUST], INVALID), (&[JAVA], "three digits after `\\0`")],
+        "two digits after `\\0`",
+        "write two hexadecimal digits, such as `\\x0A` for `\\012`",
     ),
     (
         Construct::LookAround,
@@ -503,6 +531,20 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         "write `[^A-Za-z0-9_]` instead, outside of brackets",
     ),
     (
+        Construct::NullCode,
+        "`\\0` in a regular expression",
+        &[(&[RUST, JAVA], INVALID)],
+        "U+0000",
+        "write `\\x00` instead",
+    ),
+    (
+        Construct::OctalCode,
+        "a character by its octal number in a regular expression",
+        &[(&[RUST], INVALID)],
+        KNOWN,
+        "write two hexadecimal digits, such as `\\x0A` for `\\012`",
+    ),
+    (
         Construct::PaddedCount,
         "a count with a zero before it",
         &[(&[GO], "literal text")],
@@ -521,6 +563,13 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
     (Construct::PropertyOfPosix, PROPERTY, OF_POSIX, KNOWN, LIST),
     (Construct::PropertyOfRust, PROPERTY, OF_RUST, KNOWN, LIST),
     (Construct::PropertyOfScript, PROPERTY, OF_SCRIPT, KNOWN, LIST),
+    (
+        Construct::QuotedText,
+        "`\\Q` in a regular expression",
+        &[(&[RUST, PYTHON], INVALID), (&[NODE], UNKNOWN)],
+        "literal text up to `\\E`",
+        "write a backslash before each character that has another meaning",
+    ),
     (
         Construct::RareFlags,
         "these flags of a regular expression",
@@ -576,6 +625,13 @@ const CONSTRUCTS: &[(Construct, &str, Groups, &str, &str)] = &[
         &[(&[NODE], "the letter")],
         "the beginning",
         "write `^` instead",
+    ),
+    (
+        Construct::TextEnd,
+        "`\\Z` in a regular expression",
+        &[(&[RUST, GO], INVALID), (&[NODE], UNKNOWN), (&[PYTHON], "the end")],
+        "the end, or before a last line break",
+        "write `$` instead",
     ),
     (
         Construct::Unknown,
@@ -701,10 +757,10 @@ impl Fact {
         }
     }
 
-    /// Returns whether an SDK can read it, in each of its versions.
+    /// Returns whether an SDK can read it, in each of its versions, and not as other text.
     pub(super) fn is_read_by(&self, sdk: Sdk) -> bool {
         let groups = self.groups().into_iter().filter(|(group, _)| group.iter().any(|one| one.sdk() == sdk));
-        groups.into_iter().all(|(_, does)| !does.contains("invalid"))
+        groups.into_iter().all(|(_, does)| does != UNKNOWN && !does.contains("invalid"))
     }
 
     /// Returns who of `sdks` does what.

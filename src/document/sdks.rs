@@ -41,9 +41,9 @@ pub(super) fn unknown(constructs: &[Construct], sdks: Sdks) -> Option<String> {
     Some(reasons.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns whether the reason of Rust against a pattern is that of an SDK of the team.
-pub(super) fn reads_as_rust(sdks: Sdks) -> bool {
-    sdks.is_empty() || sdks.has(Sdk::Rust) || sdks.has(Sdk::Go)
+/// Returns whether the team may use the SDK for Rust.
+pub(super) fn may_use_rust(sdks: Sdks) -> bool {
+    sdks.is_empty() || sdks.has(Sdk::Rust)
 }
 
 /// Returns the findings on what the SDKs of a team do not agree about.

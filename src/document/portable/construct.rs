@@ -17,6 +17,10 @@ pub(in crate::document) enum Construct {
     BracedCode,
     /// `[\1]`
     ClassReference,
+    /// `(?#…)`
+    Comment,
+    /// `\cA`
+    ControlCode,
     Digit,
     /// `.` in a pattern with line breaks other than `\n`.
     Dot,
@@ -38,6 +42,8 @@ pub(in crate::document) enum Construct {
     /// A name with characters beyond ASCII.
     GroupNameBeyondAscii,
     Intersection,
+    /// `\h`, `\H` and `\e`
+    JavaEscape,
     LateFlags,
     /// `$` in a pattern with line breaks.
     LineEnd,
@@ -45,6 +51,8 @@ pub(in crate::document) enum Construct {
     /// `\U00000041`
     LongCode,
     LongCount,
+    /// `\0101`
+    LongOctalCode,
     LookAround,
     /// A look-behind with a repeated group of several texts.
     LookBehindOfGroup,
@@ -64,6 +72,10 @@ pub(in crate::document) enum Construct {
     NotDigit,
     NotSpace,
     NotWord,
+    /// `\0` without more digits.
+    NullCode,
+    /// `\07` and `\012`
+    OctalCode,
     /// A count with a zero before it.
     PaddedCount,
     Possessive,
@@ -77,6 +89,8 @@ pub(in crate::document) enum Construct {
     PropertyOfRust,
     /// `\p{Greek}`
     PropertyOfScript,
+    /// `\Q…\E`
+    QuotedText,
     RareFlags,
     RepeatedPosition,
     /// `\u{41}`
@@ -89,6 +103,8 @@ pub(in crate::document) enum Construct {
     ShortCode,
     Space,
     Start,
+    /// `\Z`
+    TextEnd,
     Unknown,
     UnknownNamedClass,
     /// A reference to a group that may take no part in a match.
@@ -104,6 +120,11 @@ pub(in crate::document) enum Construct {
 }
 
 impl Construct {
+    /// Returns whether it is a character by its octal number, which Rust takes for a reference.
+    pub(in crate::document) fn is_octal(self) -> bool {
+        matches!(self, Self::LongOctalCode | Self::NullCode | Self::OctalCode)
+    }
+
     pub(super) fn is_flags(self) -> bool {
         matches!(
             self,
@@ -124,12 +145,20 @@ impl Construct {
             Self::AtomicGroup
                 | Self::Backreference
                 | Self::ClassReference
+                | Self::Comment
+                | Self::ControlCode
                 | Self::ForwardReference
+                | Self::JavaEscape
+                | Self::LongOctalCode
                 | Self::LookAround
                 | Self::LookBehindOfGroup
                 | Self::MissingReference
                 | Self::NamedReference
                 | Self::NamedReferenceP
+                | Self::NullCode
+                | Self::OctalCode
+                | Self::QuotedText
+                | Self::TextEnd
                 | Self::UnsureReference
                 | Self::VariableLookBehind
         )

@@ -33,7 +33,8 @@ struct OpenGroup {
 impl Groups {
     /// Takes the next part of a pattern, and what follows it.
     pub(super) fn next(&mut self, part: &str, is_flags: bool, rest: &str) {
-        let is_group = !(part.starts_with("(?P=") || is_flags && part.ends_with(')'));
+        let is_group =
+            !(part.starts_with("(?P=") || part.starts_with("(?#") || is_flags && part.ends_with(')'));
         match part.chars().next() {
             Some('(') if is_group => {
                 let is_numbered = part == "(" || group_name(part).is_some();

@@ -41,7 +41,7 @@ impl Before {
             '(' | '|' => Self::Nothing,
             '^' | '$' => Self::Position,
             c if is_astral(c) => Self::Astral,
-            '\\' if part[1..].starts_with(['b', 'B', 'A', 'z', '<', '>']) => Self::Position,
+            '\\' if part[1..].starts_with(['b', 'B', 'A', 'z', 'Z', '<', '>']) => Self::Position,
             _ => Self::Item,
         }
     }
@@ -173,7 +173,7 @@ fn folded_ascii(text: &str) -> impl Iterator<Item = (Construct, &str)> {
     found.into_iter().filter_map(|(construct, part)| Some((construct, part?)))
 }
 
-/// Returns a pattern in which each look-around and reference is a group or a letter, if it has any: the rest
+/// Returns a pattern in which each part that Rust does not know is a group or a letter, if it has any: the rest
 /// of the pattern is as valid as it is in the SDKs that know them.
 pub(super) fn without_references(pattern: &str) -> Option<String> {
     let found = not_portable(pattern).into_iter().filter(|(one, _)| one.is_beyond_rust());
@@ -187,8 +187,11 @@ pub(super) fn without_references(pattern: &str) -> Option<String> {
     for (construct, part) in found {
         let (before, after) = rest.split_once(part)?;
         out.push_str(before);
-        let is_group = matches!(construct, Construct::AtomicGroup | Construct::LookAround);
-        out.push_str(if is_group { "(?:" } else { "a" });
+        out.push_str(match construct {
+            Construct::AtomicGroup | Construct::LookAround => "(?:",
+            Construct::Comment => "",
+            _ => "a",
+        });
         rest = after;
     }
     Some(out + rest)
@@ -392,6 +395,18 @@ mod tests {
             (r"(?:(a)b)*\1", Construct::UnsureReference, r"\1", "(?:(a)b)*a"),
             (r"[\1]", Construct::ClassReference, r"\1", "[a]"),
             ("(?>a)b", Construct::AtomicGroup, "(?>", "(?:a)b"),
+            ("(?#c(d)a", Construct::Comment, "(?#c(d)", "a"),
+            (r"\cA+", Construct::ControlCode, r"\cA", "a+"),
+            (r"\h+", Construct::JavaEscape, r"\h", "a+"),
+            (r"[\H]", Construct::JavaEscape, r"\H", "[a]"),
+            (r"\0", Construct::NullCode, r"\0", "a"),
+            (r"[\08]", Construct::NullCode, r"\0", "[a8]"),
+            (r"\0128", Construct::OctalCode, r"\012", "a8"),
+            (r"\0777", Construct::OctalCode, r"\077", "a7"),
+            (r"\0123", Construct::LongOctalCode, r"\0123", "a"),
+            (r"\Qa.(\E+", Construct::QuotedText, r"\Qa.(\E", "a+"),
+            (r"\Q(", Construct::QuotedText, r"\Q(", "a"),
+            (r"b\Z", Construct::TextEnd, r"\Z", "ba"),
             ("a(?=(", Construct::LookAround, "(?=", "a(?:("),
         ] {
             assert_eq!(not_portable(pattern).first(), Some(&(construct, part)), "{pattern}");
@@ -428,7 +443,7 @@ mod tests {
     #[test]
     fn a_pattern_of_many_equal_parts_is_read_in_linear_time() {
         let parts = r"(?<=a (?<=a) (?<!( (?=a| (a)| (a)? ((a)|b)* (a| (a)\1 \1(a) a{ { {1 a{1,2} [a-z]{2,} [[: [a&& [^
-                      (?i (?i)k (?P< (?P<a>b) \p{ \x{ \k< (?P= a** ^* 😀+ |";
+                      (?i (?i)k (?# (?#) \Q \Qa\E \0 (?P< (?P<a>b) \p{ \x{ \k< (?P= a** ^* 😀+ |";
         for part in parts.split_whitespace() {
             let pattern = part.repeat(500_000 / part.len());
             not_portable(&pattern);

@@ -30,6 +30,16 @@ pub(super) fn escape(rest: &str) -> (usize, Option<Construct>) {
         },
         'A' => return (length, Some(Construct::Start)),
         'z' => return (length, Some(Construct::End)),
+        '0' => return octal(&rest[length..]),
+        'c' if rest[length..].starts_with(|c: char| c.is_ascii_uppercase()) => {
+            return (length + 1, Some(Construct::ControlCode));
+        }
+        'e' | 'h' | 'H' => return (length, Some(Construct::JavaEscape)),
+        'Q' => {
+            let end = rest.find("\\E").map_or(rest.len(), |end| end + 2);
+            return (end, Some(Construct::QuotedText));
+        }
+        'Z' => return (length, Some(Construct::TextEnd)),
         'x' if has_hex_digits(&rest[length..], 2) => return (length + 2, None),
         'u' | 'U' if inner.is_some() => Construct::RustCode,
         'u' => return (until(4), Some(Construct::ShortCode)),
@@ -57,6 +67,19 @@ pub(super) fn escape(rest: &str) -> (usize, Option<Construct>) {
         None => length,
     };
     (length, Some(found))
+}
+
+/// Returns the length of a character by its octal number, whose digits follow `\0`, and what is not portable about it.
+fn octal(digits: &str) -> (usize, Option<Construct>) {
+    let count = digits.bytes().take_while(|digit| matches!(digit, b'0'..=b'7')).count();
+    // Java reads three digits up to `\0377`.
+    let (length, construct) = match count {
+        0 => (0, Construct::NullCode),
+        1 | 2 => (count, Construct::OctalCode),
+        _ if digits.starts_with(['0', '1', '2', '3']) => (3, Construct::LongOctalCode),
+        _ => (2, Construct::OctalCode),
+    };
+    ("\\0".len() + length, Some(construct))
 }
 
 /// Returns where a name or a count ends with this bracket. One that is far away is not of the same part, and would be
@@ -113,6 +136,11 @@ pub(super) fn group(rest: &str, is_start: bool) -> (usize, Option<Construct>) {
     }
     if rest.starts_with("(?>") {
         return (3, Some(Construct::AtomicGroup));
+    }
+    if rest.starts_with("(?#")
+        && let Some(end) = rest.find(')')
+    {
+        return (end + 1, Some(Construct::Comment));
     }
     if rest.starts_with("(?P=") {
         let end = rest.find(')').map_or(rest.len(), |end| end + 1);
@@ -206,7 +234,10 @@ pub(super) fn class(rest: &str) -> (usize, Vec<(Construct, Range<usize>)>) {
             }
             '\\' => {
                 // A backspace in a class, except to the `regex` crate.
-                let (length, construct) = escape(inner);
+                let (length, construct) = match escape(inner) {
+                    (_, Some(Construct::QuotedText | Construct::TextEnd)) => (2, Some(Construct::Unknown)),
+                    read => read,
+                };
                 at += length;
                 found.extend(construct.map(|construct| (construct, start..at)));
             }

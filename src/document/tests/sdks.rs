@@ -489,6 +489,34 @@ fn a_value_that_is_almost_a_number_or_json_is_a_warning_whose_help_solves_it() {
 }
 
 #[test]
+fn the_reason_against_a_pattern_is_true_of_the_sdks_in_use() {
+    let of = |pattern: &str, sdks: &str| {
+        let text = condition(&format!(
+            "{{ type: string, subject: mail, predicate: matches regex, objects: ['{pattern}'] }}"
+        ));
+        let content = Blob::Content(text.into_bytes());
+        let document = read_for("t.yaml", &content, ServiceKind::FeatureProbe, sdks.parse().unwrap());
+        let [one] = document.diagnostics.as_slice() else { panic!("{:#?}", document.diagnostics) };
+        assert_eq!(one.id, "bad-regex");
+        format!("{}; {}", one.message, one.help.as_deref().unwrap_or_default())
+    };
+    for (pattern, sdks, says) in [
+        (r"\0", "rust", r"`\0` in a regular expression (Rust: an invalid pattern)"),
+        (r"\0", "java", r"`\0` in a regular expression (Java: an invalid pattern)"),
+        (r"\h", "node", "in a regular expression (Node: unknown)"),
+        ("(?=a)", "go", "look-ahead and look-behind in a regular expression (Go: an i"),
+        ("(?=a)", "rust", "look-around, including look-ahead and look-behind, is not supported"),
+        ("a{", "node", "in the Rust SDK, which `sdks` does not name, the condition never matches"),
+        ("a{", "rust node", "but in the Rust SDK, the condition never matches"),
+    ] {
+        let found = of(pattern, sdks);
+        assert!(found.contains(says), "{pattern} {sdks}: {found}");
+        let is_silent = sdks.contains("rust") || says.contains("does not name") || !found.contains("Rust");
+        assert!(is_silent, "{pattern} {sdks}: {found}");
+    }
+}
+
+#[test]
 fn a_pattern_that_an_sdk_in_use_knows_is_no_error() {
     let all = |pattern: &str, sdks: &str| {
         let text = condition(&format!(
@@ -523,6 +551,26 @@ fn a_pattern_that_an_sdk_in_use_knows_is_no_error() {
     ] {
         assert!(all(pattern, reads).1, "{pattern}");
         assert_eq!(all(pattern, others), (vec![("bad-regex", "error")], false), "{pattern}");
+    }
+    for (pattern, reads, others) in [
+        (r"\Qa.c\E", "java go", "node rust python"),
+        (r"\h+", "java", "go node python rust"),
+        (r"\e", "java", "go node python rust"),
+        (r"a\Z", "python java", "go node rust"),
+        ("(?#c)a", "python", "go java node rust"),
+        (r"\cA", "node java", "go python rust"),
+        (r"\0", "go node python", "java rust"),
+        (r"\012", "go java node python", "rust"),
+        (r"\0123", "go java node python", "rust"),
+    ] {
+        for sdk in reads.split(' ') {
+            assert_eq!(all(pattern, sdk), (vec![], true), "{pattern} {sdk}");
+            let (found, is_valid) = all(pattern, &format!("{sdk} rust"));
+            assert_eq!((found, is_valid), (vec![("sdk-disagreement", "warning")], true), "{pattern} {sdk}");
+        }
+        for sdk in others.split(' ') {
+            assert_eq!(all(pattern, sdk), (vec![("bad-regex", "error")], false), "{pattern} {sdk}");
+        }
     }
     // What nobody knows stays an error.
     for pattern in ["(?=a", "(?=a)(", r"(a)\1*[", "["] {
