@@ -117,7 +117,7 @@ impl ChangeResult {
 pub(crate) struct PublishSummary {
     /// The result of each change of the plan, in the plan's order.
     pub(crate) results: Vec<ChangeResult>,
-    /// Why earlier passes held changes whose toggles this one could not read. A read that fails ends no hold.
+    /// What holds changes whose toggles this pass could not read. A read that fails ends no hold.
     pub(crate) still_held: BTreeMap<ToggleId, Arc<Hold>>,
     /// The versions on the service that have the targeting of a recorded change, as far as they are known.
     pub(crate) live: BTreeMap<ToggleId, EqualVersion>,
@@ -158,7 +158,7 @@ pub struct Report {
     pub earlier: Vec<(Change, ChangeResult)>,
     /// The result of each change of the plan, in the plan's order; empty if the plan was not approved.
     pub results: Vec<ChangeResult>,
-    /// Why earlier passes held changes whose toggles this one could not read.
+    /// What holds changes whose toggles this pass could not read.
     pub(crate) still_held: BTreeMap<ToggleId, Arc<Hold>>,
     /// The versions on the service that have the targeting of a recorded change, for the next scan for drift.
     pub(crate) live: BTreeMap<ToggleId, EqualVersion>,
@@ -251,6 +251,18 @@ impl Report {
         }
     }
 
+    /// Returns the report as people see it: what earlier holds still hold is held, although a read failed.
+    #[must_use]
+    pub(crate) fn shown(&self) -> Self {
+        let mut shown = self.clone();
+        for (change, result) in self.plan.changes().iter().zip(&mut shown.results) {
+            if let Some(hold) = self.still_held.get(&change.id) {
+                *result = ChangeResult::Held(Arc::clone(hold));
+            }
+        }
+        shown
+    }
+
     /// Returns the plan as the results show it: what was held is withheld, and what was only recorded is not to
     /// publish.
     pub(crate) fn shown_plan(&self) -> Arc<Plan> {
@@ -303,11 +315,25 @@ impl Report {
 
     /// Returns why the service made the pass fail, if it did.
     pub(crate) fn failure(&self) -> Option<String> {
-        match &self.stopped {
+        let failure = match &self.stopped {
             // An interrupted pass does not show whether it would have failed.
             Some(StopReason::Interrupted) => None,
             Some(reason) => Some(reason.in_full()),
             None => self.fruitless(),
+        };
+        failure.map(|text| self.advised(&text).to_owned())
+    }
+
+    /// Returns `text`, which may end with [`CHECK_SERVICE`], without what the next pass sends if everything that is
+    /// not applied is held.
+    pub(crate) fn advised<'a>(&self, text: &'a str) -> &'a str {
+        let is_sent = |change: &Change, result: &ChangeResult| {
+            (result.is_pending() || *result == ChangeResult::NotSent)
+                && !self.still_held.contains_key(&change.id)
+        };
+        match self.lines().any(|(change, result)| is_sent(change, result)) {
+            true => text,
+            false => text.strip_suffix(NEXT_PASS).unwrap_or(text),
         }
     }
 
@@ -322,6 +348,12 @@ impl Report {
         Some(format!("{FRUITLESS}: {last}; {CHECK_SERVICE}"))
     }
 
+    /// Returns the last failure to read a toggle that is held.
+    pub(crate) fn last_unread(&self) -> Option<String> {
+        let held = self.lines().filter(|(change, _)| self.still_held.contains_key(&change.id));
+        held.filter_map(|(_, result)| result.reason()).last()
+    }
+
     /// Returns whether no request of a pass that ran to its end had a useful response.
     pub(crate) fn is_fruitless(&self) -> bool {
         self.stopped.is_none() && self.fruitless().is_some()
@@ -331,6 +363,9 @@ impl Report {
 /// What a pass without a useful response says, and what to do.
 pub(crate) const FRUITLESS: &str = "the service applied and refused nothing";
 pub(crate) const CHECK_SERVICE: &str = "check the service; the next pass sends the unconfirmed changes";
+
+/// The end of [`CHECK_SERVICE`].
+const NEXT_PASS: &str = "; the next pass sends the unconfirmed changes";
 
 /// Where the service has accepted the token in a pass in which it fails now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -58,6 +58,7 @@ pub(super) const FORMATS: Formats<Results> = &[
 
 /// What was done, and what of it was printed already.
 pub(super) struct Results {
+    /// As [`Report::shown`] returns it.
     report: Report,
     progress: Arc<Progress>,
 }
@@ -126,17 +127,17 @@ fn pass(settings: &Settings, reviews: Option<ReviewSource>) -> Result<FinishedPa
     }
     let comparison = ExitStatus::Failed.when(unread.is_some());
     report.notes.extend(unread.map(|unread| escaped(&unread).to_string()));
-    let results = Results { report, progress };
-    let printed = print_report(&results, settings);
-    Ok(FinishedPass { report: results.report, comparison, printed })
+    let results = Results { report: report.shown(), progress };
+    let printed = print_report(&report, &results, settings);
+    Ok(FinishedPass { report, comparison, printed })
 }
 
-fn print_report(results: &Results, settings: &Settings) -> Result<(), Failure> {
-    for text in &results.report.notes {
+fn print_report(report: &Report, results: &Results, settings: &Settings) -> Result<(), Failure> {
+    for text in &report.notes {
         note(&format!("note: {text}\n"))?;
     }
     show(FORMATS, results, settings)?;
-    print_end(&results.report)
+    print_end(report, &results.report)
 }
 
 /// Returns whether the pass also publishes what was changed on the service only.
@@ -177,7 +178,7 @@ fn verdict(result: &Result<FinishedPass, Failure>) -> forge::PassVerdict {
     };
     let (description, commit) = match result {
         Ok(FinishedPass { report, .. }) => {
-            (one_line(report), Some(report.plan.source().revision.to_string()))
+            (one_line(&report.shown()), Some(report.plan.source().revision.to_string()))
         }
         Err(_) => ("nothing was applied; the job has the reason".to_owned(), None),
     };
@@ -208,25 +209,36 @@ fn annotations(results: &Results, settings: &Settings) -> Result<(), Failure> {
     step_summary(|limit| markdown(report, settings.service_kind, limit, links.as_ref()))
 }
 
-fn print_end(report: &Report) -> Result<(), Failure> {
+/// Prints why a pass ended early or failed. `shown` is [`Report::shown`], whose lines were printed.
+fn print_end(report: &Report, shown: &Report) -> Result<(), Failure> {
     if let Some(stopped) = &report.stopped {
         let is_last = |result: &ChangeResult| result.reason().as_deref() == stopped.last();
         // The line of the toggle has the outcome already.
-        let text = if stopped.last().is_some() && report.count(is_last) > 0 {
+        let text = if stopped.last().is_some() && shown.count(is_last) > 0 {
             stopped.verdict()
         } else {
             stopped.to_string()
         };
         note(&format!("error: the pass ended early: {}\n", escaped(&text)))?;
         if let Some(hint) = stopped.hint() {
-            note(&format!("hint: {hint}\n"))?;
+            note(&format!("hint: {}\n", report.advised(hint)))?;
         }
     }
     match &report.error {
         Some(error) => note(&Failure::of(error).to_string()),
         // The lines of the toggles have the outcomes already.
-        None if report.is_fruitless() => note(&format!("error: {FRUITLESS}\nhint: {CHECK_SERVICE}\n")),
-        None => Ok(()),
+        None if shown.is_fruitless() => note(&format!("error: {FRUITLESS}\nhint: {CHECK_SERVICE}\n")),
+        // Those of held toggles say what holds them.
+        None => match report.last_unread().filter(|_| report.stopped.is_none()) {
+            Some(reason) => {
+                let count = counted(report.still_held.len(), "held toggle");
+                note(&format!(
+                    "error: {count} could not be compared with the service: {}\nhint: check the service\n",
+                    escaped(&reason)
+                ))
+            }
+            None => Ok(()),
+        },
     }
 }
 

@@ -254,13 +254,21 @@ impl Driver {
 /// The changes of a running pass that have not ended.
 #[derive(Debug, Default)]
 struct OpenChanges {
-    changes: BTreeMap<ToggleId, Action>,
+    /// Why each was not applied yet.
+    changes: BTreeMap<ToggleId, Arc<Hold>>,
     is_shown: bool,
 }
 
 impl OpenChanges {
     fn of(plan: &Plan) -> Self {
-        let changes = plan.changes().iter().map(|change| (change.id.clone(), change.action));
+        let due = |action: Action| {
+            Arc::new(Hold::undecided(ToggleState::Pending, format!("{} is due", action.as_str())))
+        };
+        let changes = plan.changes().iter().map(|change| {
+            // What holds a change whatever the service has is known before it is read.
+            let hold = plan.unless_equal(&change.id).cloned();
+            (change.id.clone(), hold.unwrap_or_else(|| due(change.action)))
+        });
         Self { changes: changes.collect(), is_shown: false }
     }
 
@@ -279,9 +287,8 @@ impl OpenChanges {
         }
         status.send_modify(|status| {
             let mut toggles = (*status.toggles).clone();
-            for (id, action) in &self.changes {
-                let hold = Hold::undecided(ToggleState::Pending, format!("{} is due", action.as_str()));
-                let hold = Some(Arc::new(hold));
+            for (id, hold) in &self.changes {
+                let hold = Some(Arc::clone(hold));
                 match toggles.binary_search_by(|toggle| toggle.toggle.cmp(id)) {
                     Ok(place) if !states(toggles[place].state()) => {}
                     // Only a read ends such a hold, and none has succeeded yet.

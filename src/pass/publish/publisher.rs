@@ -265,21 +265,17 @@ impl<'a> Publisher<'a> {
         if !is_cut {
             park_lone_failures(&mut results, self.stopped.as_ref(), dispatcher);
         }
+        let still_held = self.still_held(&results, &unread);
         for (change, (result, answer)) in results.iter().zip(answers).enumerate() {
             let is_open = result.is_untried() && *result != ChangeResult::NotSent;
             if is_open || self.unreported.contains(&change) {
-                self.report_end(change, result, answer);
+                let hold = still_held.get(&self.changes()[change].id);
+                let held = hold.map(|hold| ChangeResult::Held(Arc::clone(hold)));
+                self.report_end(change, held.as_ref().unwrap_or(result), answer);
             }
         }
-        let decided_nothing = |(result, unread): &(&ChangeResult, bool)| match result {
-            ChangeResult::NotSent => true,
-            result => result.is_pending() && *unread,
-        };
-        let looked = self.changes().iter().zip(results.iter().zip(unread));
-        let unknown = looked.filter(|(_, looked)| decided_nothing(looked));
-        let held = unknown.filter_map(|(change, _)| self.job.held.get_key_value(&change.id));
         PublishSummary {
-            still_held: held.map(|(id, hold)| (id.clone(), Arc::clone(hold))).collect(),
+            still_held,
             results,
             live,
             held_back: held_back_until.and_then(|until| until.checked_duration_since(now)),
@@ -288,6 +284,22 @@ impl<'a> Publisher<'a> {
             stopped: self.stopped,
             error: self.failure.map(Error::from),
         }
+    }
+
+    /// Returns why changes stay held whose toggles this pass could not read: what holds them whatever the service has,
+    /// or what held them after an earlier read. `unread` are the reads that failed, in the plan's order.
+    fn still_held(&self, results: &[ChangeResult], unread: &[bool]) -> BTreeMap<ToggleId, Arc<Hold>> {
+        let decided_nothing = |result: &ChangeResult, is_unread: bool| match result {
+            ChangeResult::NotSent => true,
+            result => result.is_pending() && is_unread,
+        };
+        let changes = self.changes().iter().zip(results.iter().zip(unread));
+        let undecided = changes.filter(|(_, (result, unread))| decided_nothing(result, **unread));
+        let held = undecided.filter_map(|(change, _)| {
+            let hold = self.job.plan.unless_equal(&change.id).or_else(|| self.job.held.get(&change.id))?;
+            Some((change.id.clone(), Arc::clone(hold)))
+        });
+        held.collect()
     }
 
     /// Returns the versions on the service that have the targeting of the recorded changes.

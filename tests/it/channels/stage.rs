@@ -293,6 +293,15 @@ impl Channels {
         misplaced.collect()
     }
 
+    /// Returns the toggles that wait for somebody, with their states and the kinds of reason.
+    pub(super) fn held(&self) -> Vec<(String, String, String)> {
+        let toggles = self.status["toggles"].as_array().unwrap().iter();
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let held = toggles
+            .filter_map(|one| Some((text(&one["toggle"])?, text(&one["state"])?, text(&one["kind"])?)));
+        held.collect()
+    }
+
     /// Returns the number of toggles that are not in sync.
     pub(super) fn waiting(&self) -> usize {
         let toggles = self.status["toggles"].as_array().unwrap();
@@ -301,7 +310,7 @@ impl Channels {
 }
 
 /// Waits until `condition` is met. Returns whether it was.
-pub(super) fn in_time(condition: impl Fn() -> bool) -> bool {
+pub(super) fn in_time(mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while start.elapsed() < DEADLINE {
         if condition() {
