@@ -86,8 +86,15 @@ impl LoopState {
     /// Lets the next pass try every request, and compares the service after it: an operator asked for the
     /// truth.
     pub(super) fn retry_parked(&mut self) {
+        self.forget_failures();
         self.schedule.unpark_all();
         self.drift.set_due(Instant::now());
+    }
+
+    /// Forgets what failed before, because of an order.
+    pub(super) fn forget_failures(&mut self) {
+        self.schedule.forget_failures();
+        self.probe.forget_failures();
     }
 
     /// Returns whether `head` is another revision than that of the last pass.

@@ -115,6 +115,11 @@ impl HeadProbe {
         self.rests_until = Some(until);
     }
 
+    /// Begins the backoff of lookups anew.
+    pub(super) fn forget_failures(&mut self) {
+        (self.failures, self.rests_until) = (0, None);
+    }
+
     /// Starts a lookup of a remote repository; [`HeadProbe::finished`] returns its result.
     pub(super) fn start(&mut self) {
         if self.is_local() {

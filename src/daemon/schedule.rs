@@ -98,10 +98,17 @@ impl Schedule {
         self.due = until.min(now + TOKEN_CHECK);
     }
 
-    /// Lets the next pass use a token that was rejected, because of an order or a newer commit: access may
-    /// have been restored.
+    /// Lets the next pass use a token that was rejected, because of a newer commit or a webhook: access may have been
+    /// restored.
     pub(crate) fn forget_rejection(&mut self) {
         self.rejected = None;
+    }
+
+    /// Begins the backoff anew, and lets the next pass use a token that was rejected: an operator may have repaired
+    /// what failed.
+    pub(crate) fn forget_failures(&mut self) {
+        self.forget_rejection();
+        (self.failures, self.has_failed_unplanned) = (0, false);
     }
 
     /// Makes a pass due after `wait` at the latest, unless passes fail: then their backoff applies.
@@ -126,9 +133,8 @@ impl Schedule {
         self.parked.retain(|_, parked| !is_compared(&parked.hold));
     }
 
-    /// Lets the next pass try every request, also with a token that was rejected.
+    /// Lets the next pass try every request.
     pub(crate) fn unpark_all(&mut self) {
-        self.forget_rejection();
         self.parked.clear();
         self.is_unparked = true;
     }

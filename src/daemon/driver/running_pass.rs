@@ -177,7 +177,9 @@ impl RunningPass {
     pub(super) fn clear_failures(&self, state: &mut LoopState) {
         if self.retries_parked {
             state.retry_parked();
-        } else if self.has_orders || self.is_delivered {
+        } else if self.has_orders {
+            state.forget_failures();
+        } else if self.is_delivered {
             state.schedule.forget_rejection();
         }
     }
@@ -359,7 +361,7 @@ impl Driver {
             OrderEffect::Rejected => {}
             OrderEffect::Recorded => {
                 reload(reconciler);
-                state.schedule.forget_rejection();
+                state.forget_failures();
                 self.trigger.fire();
             }
         }

@@ -398,6 +398,27 @@ async fn a_remote_source_that_cannot_be_read_is_read_again_after_a_growing_backo
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_an_order_the_backoff_begins_anew() {
+    let server = Server::answering([Answer::status(500)]);
+    let state = tempfile::tempdir().unwrap();
+    for what in ["the source", "the service"] {
+        let mut driver = match what {
+            "the source" => with_failing_remote(&server, state.path(), |_| {}),
+            _ => RunningDriver::failing(),
+        };
+        driver.passes_within(Duration::from_secs(3600)).await;
+        for order in ["reconcile", "reconcile again"] {
+            driver.control.reconcile().await.unwrap();
+            // At once, and after 2, 4 and 8 s, or half as long with the least jitter.
+            let passes = driver.passes_within(Duration::from_secs(16)).await;
+            assert!((4..=7).contains(&passes), "{what}, {order}: {passes} passes");
+            driver.passes_within(Duration::from_secs(600)).await;
+        }
+        driver.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_webhook_has_a_source_that_cannot_be_read_tried_once() {
     let server = Server::answering([Answer::status(500)]);
     let (state, mut trigger) = (tempfile::tempdir().unwrap(), Trigger::default());
