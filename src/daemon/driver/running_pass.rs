@@ -24,7 +24,7 @@ use crate::model::{
     counted,
 };
 use crate::pass::{Event, PassContext, Reconciler, Runtime};
-use crate::plan::Plan;
+use crate::plan::{Change, Plan};
 use crate::service::Outcome;
 use crate::state::Orders;
 
@@ -256,21 +256,15 @@ impl Driver {
 /// The changes of a running pass that have not ended.
 #[derive(Debug, Default)]
 struct OpenChanges {
-    /// Why each was not applied yet.
-    changes: BTreeMap<ToggleId, Arc<Hold>>,
+    /// What each does, and what holds it whatever the service has.
+    changes: BTreeMap<ToggleId, (Action, Option<Arc<Hold>>)>,
     is_shown: bool,
 }
 
 impl OpenChanges {
     fn of(plan: &Plan) -> Self {
-        let due = |action: Action| {
-            Arc::new(Hold::undecided(ToggleState::Pending, format!("{} is due", action.as_str())))
-        };
-        let changes = plan.changes().iter().map(|change| {
-            // What holds a change whatever the service has is known before it is read.
-            let hold = plan.unless_equal(&change.id).cloned();
-            (change.id.clone(), hold.unwrap_or_else(|| due(change.action)))
-        });
+        let open = |change: &Change| (change.action, plan.unless_equal(&change.id).cloned());
+        let changes = plan.changes().iter().map(|change| (change.id.clone(), open(change)));
         Self { changes: changes.collect(), is_shown: false }
     }
 
@@ -282,19 +276,22 @@ impl OpenChanges {
     }
 
     /// Shows the changes of toggles in `states` as pending: until the pass ends, the status has its toggles as
-    /// they were before it.
+    /// they were before it. What was held stays so if a read alone could end that, or if the plan holds it as well.
     fn show(&self, status: &watch::Sender<Status>, metrics: &Metrics, states: impl Fn(ToggleState) -> bool) {
         if self.changes.is_empty() {
             return;
         }
         status.send_modify(|status| {
             let mut toggles = (*status.toggles).clone();
-            for (id, hold) in &self.changes {
-                let hold = Some(Arc::clone(hold));
+            for (id, (action, known)) in &self.changes {
+                let hold = Hold::undecided(ToggleState::Pending, format!("{} is due", action.as_str()));
+                let hold = Some(Arc::new(hold));
+                let stays = |shown: &Arc<Hold>| {
+                    shown.is_live() || known.as_ref().is_some_and(|known| known.kind == shown.kind)
+                };
                 match toggles.binary_search_by(|toggle| toggle.toggle.cmp(id)) {
                     Ok(place) if !states(toggles[place].state()) => {}
-                    // Only a read ends such a hold, and none has succeeded yet.
-                    Ok(place) if toggles[place].hold.as_ref().is_some_and(|hold| hold.is_live()) => {}
+                    Ok(place) if toggles[place].hold.as_ref().is_some_and(stays) => {}
                     Ok(place) => toggles[place].hold = hold,
                     Err(place) => toggles.insert(place, ToggleStatus::new(id.clone(), hold)),
                 }
