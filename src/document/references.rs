@@ -225,7 +225,10 @@ impl ReferenceProblem {
             }
         };
         let finding = Finding::new(self.check, Spot::Path(path, part), self.message);
-        Finding { circle: self.circle, ..finding.maybe_help(self.help) }
+        let mut finding = Finding { circle: self.circle, ..finding.maybe_help(self.help) };
+        // Only a service whose toggles refer to each other gets here, and what it accepts is known.
+        finding.explain();
+        finding
     }
 }
 
