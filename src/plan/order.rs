@@ -448,15 +448,12 @@ mod tests {
                 let order = turns[2 + user].zip(turns[base]);
                 let order = order.filter(|(own, other)| own.group == other.group);
                 let order = order.map(|(own, other)| own.level.cmp(&other.level));
-                match (is_first, is_last) {
-                    (true, _) => {
-                        assert_eq!(order, Some(Ordering::Less), "seed {seed}, user{user}: {changes:?}")
-                    }
-                    (_, true) => {
-                        assert_eq!(order, Some(Ordering::Greater), "seed {seed}, user{user}: {changes:?}")
-                    }
+                let expected = match (is_first, is_last) {
+                    (true, _) => Ordering::Less,
+                    (_, true) => Ordering::Greater,
                     _ => continue,
-                }
+                };
+                assert_eq!(order, Some(expected), "seed {seed}, user{user}: {changes:?}");
                 checked += 1;
             }
         }

@@ -761,7 +761,7 @@ fn a_value_is_neither_asked_for_nor_taken_away_while_the_other_toggle_keeps_what
         let only = format!("shop/prod/{only}");
         for args in [&[][..], &["--live"]] {
             let plan = service.connected(service.world.plan()).unset("timeout").set("only", &only);
-            args.iter().fold(plan, |plan, arg| plan.arg(arg)).exit(4).stdout_contains(&said).any_stderr();
+            args.iter().copied().fold(plan, Gitoggle::arg).exit(4).stdout_contains(&said).any_stderr();
         }
         let apply = || service.apply().set("only", &only).exit(4).stdout_contains(&said).any_stderr();
         let requests = service.requests(|| drop(apply()));
