@@ -505,7 +505,7 @@ fn the_reason_against_a_pattern_is_true_of_the_sdks_in_use() {
         (r"\0", "java", r"`\0` in a regular expression (Java: an invalid pattern)"),
         (r"\h", "node", "in a regular expression (Node: unknown)"),
         ("(?=a)", "go", "look-ahead and look-behind in a regular expression (Go: an i"),
-        ("(?=a)", "rust", "look-around, including look-ahead and look-behind, is not supported"),
+        ("(?=a)", "rust", "look-around, including look-ahead and look-behind, is not su"),
         ("a{", "node", "in the Rust SDK, which `sdks` does not name, the condition never matches"),
         ("a{", "rust node", "but in the Rust SDK, the condition never matches"),
     ] {
