@@ -580,33 +580,6 @@ fn a_plan_holds_what_the_pass_holds_of_random_circles() {
 }
 
 #[test]
-fn a_first_publish_that_would_close_a_circle_without_a_document_is_held_by_plan_and_apply() {
-    let service = LiveService::start(&json!(["a", "b", "z"].map(unconfigured)));
-    let mut content = service.request("GET", &targeting("b"), None)["content"].clone();
-    content["prerequisites"] = json!([{ "key": "a", "value": "true", "type": "boolean" }]);
-    service.edit("b", json!({ "comment": "by hand", "disabled": false, "content": content }));
-    commit(&service, &[("a", &["b"]), ("z", &[])], "Add both");
-    let held: &[&str] = &[
-        "held shop/prod/a",
-        "with what the service has of `b`, which has no document, prerequisites would form a circle",
-    ];
-    let plan = service.connected(service.world.plan()).unset("timeout").arg("--live");
-    plan.set("first-pass", "assert").exit(4).any_stderr().stdout_contains(held);
-    let apply = || service.apply().set("first-pass", "assert").exit(4).any_stderr().stdout_contains(held);
-    apply().stdout_contains(&["applied shop/prod/z (create)"]).never_says(&["failed shop/prod/a"]);
-    let requests = service.requests(|| drop(apply()));
-    assert!(!requests.iter().any(|request| request.starts_with("PATCH")), "not again: {requests:?}");
-    content["prerequisites"] = json!([]);
-    service.edit("b", json!({ "comment": "again", "disabled": false, "content": content }));
-    service
-        .apply()
-        .set("first-pass", "assert")
-        .exit(0)
-        .any_stderr()
-        .stdout_contains(&["applied shop/prod/a"]);
-}
-
-#[test]
 fn a_change_that_makes_the_chain_of_another_document_too_long_is_held() {
     let name = |at: usize| format!("t{at:02}");
     let service = LiveService::start(&json!((0..=20).map(|at| unconfigured(&name(at))).collect::<Vec<_>>()));

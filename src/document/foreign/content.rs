@@ -111,7 +111,10 @@ impl UnknownKey<'_> {
     /// Returns the serve that the value of a key of `content` is: the name of a variation, or a mapping with one. If the
     /// name of the key tells a serve, the value can also be that of a variation.
     fn serve_written(&self, variations: &ReadVariations) -> Option<String> {
-        let is_of_others = CONTENT.contains(&self.name)
+        // A key of another tool is a word.
+        let is_word = self.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' '));
+        let is_of_others = !is_word
+            || CONTENT.contains(&self.name)
             || !is_switch(self.plain) && closest(self.name, CONTENT.iter().copied()).is_some()
             || own_of(self.what, self.plain).is_some()
             || own_of("a rule", self.plain) == Some(&"conditions")

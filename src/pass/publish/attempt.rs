@@ -330,19 +330,18 @@ impl<'a> Attempt<'a> {
     /// Returns the hold of a change with which prerequisites would form a circle with what the service has. Reads the
     /// toggles that the new prerequisites lead to.
     async fn circle(&self, change: &Change) -> Option<Hold> {
-        // Of two documents that a pass publishes, neither is to blame for a circle before one was applied: that is refused
-        // in the words of the service.
-        let (was_applied, changes) =
-            (matches!(change.before, Before::Applied(_)), self.publish.plan.changes());
-        let is_sent = |id: &ToggleId| changes.binary_search_by(|other| other.id.cmp(id)).is_ok();
+        // Only since a toggle was applied can somebody have closed a circle with it. A first publish is refused in the
+        // words of the service.
+        if !matches!(change.before, Before::Applied(_)) {
+            return None;
+        }
         let mut search = CircleSearch::of(change);
         while let Some(next) = search.next() {
             let Live::Toggle(live) = self.publish.service.read(&next, self.now()).await.ok()? else {
                 continue;
             };
             let has_document = search.has_document(&self.publish.plan, &next);
-            let is_decisive = was_applied || has_document != Some(true) || !is_sent(&next);
-            if search.closes(&live.needed_keys()) && is_decisive {
+            if search.closes(&live.needed_keys()) {
                 return Some(self.publish.plan.circle_hold(&next, has_document));
             }
         }
