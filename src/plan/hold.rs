@@ -600,16 +600,18 @@ pub(super) fn circle_on_service(other: &str, has_document: Option<bool>) -> Hold
     Hold::new(
         HoldKind::AwaitsChange,
         format!(
-            "with what the service has of `{other}`,{why} {CIRCLE}: remove the prerequisite here, or change `{other}` on the service"
+            "{ON_SERVICE}{other}`,{why} prerequisites would form a circle, which the service refuses: remove the prerequisite \
+             here, or change `{other}` on the service"
         ),
     )
 }
 
-const CIRCLE: &str = "prerequisites would form a circle, which the service refuses";
+/// The beginning of this reason and of no other.
+const ON_SERVICE: &str = "with what the service has of `";
 
 /// Returns whether a change is held by [`circle_on_service`].
 pub(crate) fn is_circle_on_service(hold: &Hold) -> bool {
-    hold.kind == Some(HoldKind::AwaitsChange) && hold.fact.contains(CIRCLE)
+    hold.kind == Some(HoldKind::AwaitsChange) && hold.fact.starts_with(ON_SERVICE)
 }
 
 /// What a change waits for that another one has to change first.

@@ -21,10 +21,9 @@ pub(crate) struct EnvironmentChanges<'a> {
     /// What documents need that do not change and that are invalid because of a change, by the toggle that
     /// they need.
     broken: HashMap<String, Vec<(&'a ToggleId, &'a Prerequisite)>>,
-    /// The toggles that keep what is applied, because their document is invalid or out of scope.
-    kept: HashMap<String, &'a ToggleId>,
-    /// What is applied of them, as far as it is known.
-    kept_payloads: HashMap<String, &'a Payload>,
+    /// The toggles that keep what is applied, because their document is invalid or out of scope, each with that as far as it
+    /// is known.
+    kept: HashMap<String, (&'a ToggleId, Option<&'a Payload>)>,
     /// Those of them that need a toggle, each with what it asks for, by that toggle.
     needing: HashMap<String, Vec<(&'a ToggleId, Prerequisite)>>,
     needs: Option<&'a HashMap<String, Vec<String>>>,
@@ -64,10 +63,9 @@ impl Plan {
         }
         for id in kept {
             let Some(own) = all.get_mut(&id.environment()) else { continue };
-            own.kept.insert(id.toggle().to_lowercase(), id);
-            let Some(payload) = self.kept(id) else { continue };
-            own.kept_payloads.insert(id.toggle().to_lowercase(), payload);
-            for one in payload.prerequisites() {
+            let payload = self.kept(id);
+            own.kept.insert(id.toggle().to_lowercase(), (id, payload));
+            for one in payload.map(Payload::prerequisites).unwrap_or_default() {
                 own.needing.entry(one.key.to_lowercase()).or_default().push((id, one));
             }
         }
@@ -274,7 +272,6 @@ impl<'a> EnvironmentChanges<'a> {
             losing: HashMap::new(),
             broken: HashMap::new(),
             kept: HashMap::new(),
-            kept_payloads: HashMap::new(),
             needing: HashMap::new(),
             needs,
         }
@@ -286,9 +283,9 @@ impl<'a> EnvironmentChanges<'a> {
         let gained = change.gained();
         // Users would get the disabled serve until the other toggle can serve what this one asks for.
         for one in &gained {
-            let key = one.key.to_lowercase();
-            let kept = self.kept.get(&key).zip(self.kept_payloads.get(&key));
-            if let Some((other, _)) = kept.filter(|(_, payload)| !payload.has_value_for(one)) {
+            if let Some((other, Some(payload))) = self.kept.get(&one.key.to_lowercase())
+                && !payload.has_value_for(one)
+            {
                 return Some(hold::awaits_other(other.toggle(), hold::Awaited::Prerequisite));
             }
             let other = self.changes.get(&one.key.to_lowercase()).copied().filter(is_open);
@@ -347,7 +344,7 @@ impl<'a> EnvironmentChanges<'a> {
                 Some((other, ChangeFate::Withheld)) => (keys(other.before.prerequisites()), Some(&other.id)),
                 None => {
                     let needed = self.needs.and_then(|needs| needs.get(&key)).cloned();
-                    (needed.unwrap_or_default(), self.kept.get(&key).copied().or(last))
+                    (needed.unwrap_or_default(), self.kept.get(&key).map(|(id, _)| *id).or(last))
                 }
             };
             open.extend(needed.into_iter().map(|key| (key, last)));
